@@ -1,0 +1,33 @@
+# Two commands: `make train` and `make test`. Each sets up everything it needs into .venv.
+
+PYTHON ?= python3
+BIN := .venv/bin
+RUN ?= runs/leduc
+
+.PHONY: train test setup clean
+
+train: .venv/installed
+	$(BIN)/nemesis train leduc --run $(RUN)
+
+test: .venv/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest
+
+setup: .venv/installed-dev
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/installed: .venv/bin/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+.venv/installed-dev: .venv/installed
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,wandb]'
+	touch $@
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

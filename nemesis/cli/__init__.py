@@ -1,0 +1,54 @@
+"""The command table. Each command is a short function; what it needs of torch is imported when it runs."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError
+
+from nemesis.cli import config, doctor, evaluate, train
+from nemesis.core.errors import UserError
+from nemesis.presets import PresetError
+
+_USAGE = 2
+_INTERRUPTED = 130
+_PIPE_CLOSED = 141
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit code of the process."""
+    try:
+        code = _app()(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
+    except (UserError, PresetError, CycloptsError) as error:
+        print(error, file=sys.stderr)
+        return _USAGE
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # The reader went away, as `head` does. Python flushes once more at exit and would complain again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _PIPE_CLOSED
+    return code or 0
+
+
+def _app() -> App:
+    app = App(
+        name="nemesis",
+        help="Train agents for two-player games with hidden information, and prove how exploitable they are.",
+        version=doctor.nemesis_version,
+        help_format="plaintext",
+        suppress_keyboard_interrupt=False,
+    )
+    app.command(train.train, sort_key=1, usage="nemesis train PRESET [KEY=VALUE ...] [OPTIONS]")
+    app.command(train.resume, sort_key=2, usage="nemesis resume RUN [KEY=VALUE ...]")
+    app.command(evaluate.evaluate, sort_key=3)
+    settings = App(name="config", help="Show presets and settings.", sort_key=4)
+    settings.command(config.list_presets, name="list", sort_key=1)
+    settings.command(config.show, sort_key=2, usage="nemesis config show PRESET [KEY=VALUE ...]")
+    settings.command(config.fields, sort_key=3)
+    settings.command(config.schema, sort_key=4)
+    app.command(settings)
+    app.command(doctor.doctor, sort_key=5)
+    app.register_install_completion_command(help="Install completion for your shell.")
+    return app

@@ -1,0 +1,75 @@
+"""`nemesis config`: what presets say and which settings there are."""
+
+# ruff: noqa: PLC0415 (torch and pydantic are slow to import, so what needs them is imported when a command runs)
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from nemesis.presets import dump_yaml, load_preset, preset_names, preset_summary
+
+if TYPE_CHECKING:
+    from nemesis.core.config import FieldInfo
+    from nemesis.runtime.config import RunConfig
+
+
+def show(preset: str, /, *overrides: str) -> None:
+    """Print a preset with overrides and all defaults, as YAML.
+
+    Args:
+        preset: name of a preset, or a YAML file
+        overrides: settings to change, as KEY=VALUE
+    """
+    print(resolved_yaml(resolve(preset, overrides)), end="")
+
+
+def list_presets() -> None:
+    """List the presets."""
+    names = preset_names()
+    width = max(map(len, names), default=0)
+    for name in names:
+        print(f"{name:{width}}  {preset_summary(name)}")
+
+
+def fields(prefix: str = "", /) -> None:
+    """List the settings with type, default and meaning.
+
+    Args:
+        prefix: only those that start so, such as learner.magnet
+    """
+    from nemesis.core.config import ConfigError, describe
+    from nemesis.runtime.config import RunConfig
+
+    settings = [setting for setting in describe(RunConfig) if setting.path.startswith(prefix)]
+    if not settings:
+        raise ConfigError(f"No setting starts with {prefix}. At the top are {', '.join(RunConfig.model_fields)}.")
+    print("\n\n".join(map(_field_text, settings)))
+
+
+def schema() -> None:
+    """Print the JSON schema of a config file, for editors."""
+    from nemesis.core.config import json_schema
+    from nemesis.runtime.config import RunConfig
+
+    print(json.dumps(json_schema(RunConfig), indent=2))
+
+
+def resolve(preset: str, overrides: Sequence[str]) -> "RunConfig":
+    from nemesis.core.config import build_config
+    from nemesis.runtime.config import RunConfig
+
+    return build_config(RunConfig, load_preset(preset), overrides)
+
+
+def resolved_yaml(config: "RunConfig") -> str:
+    """Return the config as YAML, headed by the size of its policy."""
+    from nemesis.runtime.assembly import parameter_count
+
+    settings: dict[str, Any] = config.model_dump(mode="json")
+    return f"# policy: {parameter_count(config):,} parameters\n{dump_yaml(settings)}"
+
+
+def _field_text(setting: "FieldInfo") -> str:
+    default = "required" if setting.default is None else f"default {setting.default}"
+    only_for = f" [{', '.join(setting.only_for)} only]" if setting.only_for else ""
+    return f"{setting.path}{only_for}: {setting.type}; {default}\n    {setting.description}"

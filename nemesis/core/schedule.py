@@ -1,0 +1,39 @@
+"""A number that changes over a run."""
+
+import math
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class Schedule(BaseModel):
+    """From `start` to `end` over the run. A plain number means a constant."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    start: float = Field(ge=0, description="value at the first update")
+    end: float = Field(ge=0, description="value at the last update")
+    shape: Literal["linear", "cosine", "exponential"] = Field("linear", description="how it moves from start to end")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_number(cls, value: Any) -> Any:
+        if isinstance(value, int | float | str) and not isinstance(value, bool):
+            return {"start": value, "end": value}
+        if isinstance(value, dict) and "start" in value and "end" not in value:
+            return {**value, "end": value["start"]}
+        return value
+
+    @model_validator(mode="after")
+    def _exponential_needs_positive_ends(self) -> "Schedule":
+        if self.shape == "exponential" and min(self.start, self.end) <= 0:
+            raise ValueError("an exponential schedule needs a start and an end above zero")
+        return self
+
+    def at(self, progress: float) -> float:
+        """Return the value at a progress between 0 and 1."""
+        progress = min(max(progress, 0.0), 1.0)
+        if self.shape == "exponential":
+            return self.start * (self.end / self.start) ** progress
+        fraction = progress if self.shape == "linear" else (1 - math.cos(math.pi * progress)) / 2
+        return self.start + (self.end - self.start) * fraction

@@ -1,0 +1,95 @@
+"""An OpenSpiel game behind the game contract, and its exact exploitability."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyspiel
+from torch import nn
+
+from nemesis.core.errors import UserError
+from nemesis.core.game import SEATS, FloatArray, GameSpec, MatchPool, StepPolicy
+from nemesis.games.openspiel.encoder import VectorEncoder
+from nemesis.games.openspiel.stepping_pool import SteppingPool
+from nemesis.games.openspiel.tabulated_pool import TabulatedPool
+from nemesis.games.openspiel.tree import GameTree, tabulate
+
+NODE_LIMIT = 300_000  # about ten seconds and a few hundred megabytes to write out
+
+
+def open_game(name: str, node_limit: int = NODE_LIMIT) -> "OpenSpielGame":
+    """Open a game by OpenSpiel's own notation: `leduc_poker`, `liars_dice(dice_sides=4)`."""
+    try:
+        game = pyspiel.load_game(name)
+    except RuntimeError as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        raise UserError(f"OpenSpiel cannot open '{name}': {reason}.") from None
+    kind = game.get_type()
+    if game.num_players() != SEATS or kind.utility != pyspiel.GameType.Utility.ZERO_SUM:
+        raise UserError(f"'{name}' is not a two-player zero-sum game, and Nemesis plays no other.")
+    if kind.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
+        game = pyspiel.convert_to_turn_based(game)
+        kind = game.get_type()
+    if not (kind.provides_information_state_tensor or kind.provides_observation_tensor):
+        raise UserError(f"'{name}' has no tensor form of what a seat sees, so no network can play it.")
+    exact = kind.provides_information_state_string
+    tree = tabulate(game, node_limit) if exact else None
+    return OpenSpielGame(name, game) if tree is None else TabulatedGame(name, game, tree)
+
+
+class OpenSpielGame:
+    """A game of any size, stepped state by state."""
+
+    def __init__(self, name: str, game: Any) -> None:
+        self._name = name
+        self._game = game
+
+    @cached_property
+    def spec(self) -> GameSpec:
+        game = self._game
+        by_information = game.get_type().provides_information_state_tensor
+        shape = game.information_state_tensor_shape() if by_information else game.observation_tensor_shape()
+        return GameSpec(
+            name=f"openspiel:{self._name}",
+            view_size=int(np.prod(shape)),
+            actions=game.num_distinct_actions(),
+            utility_scale=max(abs(game.max_utility()), abs(game.min_utility())),
+        )
+
+    def pool(self, slots: int, seed: int) -> MatchPool:
+        return SteppingPool(self._game, slots, seed)
+
+    def encoder(self, width: int) -> nn.Module:
+        return VectorEncoder(self.spec.view_size, width)
+
+
+class TabulatedGame(OpenSpielGame):
+    """A game small enough to write out whole: faster matches, and exact exploitability."""
+
+    def __init__(self, name: str, game: Any, tree: GameTree) -> None:
+        super().__init__(name, game)
+        self._tree = tree
+
+    def pool(self, slots: int, seed: int) -> MatchPool:
+        return TabulatedPool(self._tree, slots, seed)
+
+    def nash_conv(self, policy: StepPolicy) -> float:
+        """Return NashConv: the sum over seats of what an exact best response gains."""
+        tree = self._tree
+        table: dict[str, list[tuple[int, float]]] = {}
+        for row, probabilities in enumerate(self._probabilities(policy)):
+            legal = np.flatnonzero(tree.mask[row])
+            chances = probabilities[legal].astype(np.float64)
+            table[tree.key[row]] = list(zip(legal.tolist(), (chances / chances.sum()).tolist(), strict=True))
+        return float(pyspiel.nash_conv(self._game, pyspiel.TabularPolicy(table)))
+
+    def _probabilities(self, policy: StepPolicy) -> FloatArray:
+        """Run the policy, memory included, through every information state: (information, action)."""
+        tree = self._tree
+        probabilities = np.zeros(tree.mask.shape, dtype=np.float32)
+        # The last row stays zero: it is the memory before a seat's first decision, where the parent is −1.
+        state = np.zeros((len(tree.key) + 1, policy.state_size), dtype=np.float32)
+        for rows in tree.levels():
+            chosen = policy.step(tree.view[rows], tree.mask[rows], state[tree.parent[rows]])
+            probabilities[rows], state[rows] = chosen
+        return probabilities

@@ -1,0 +1,107 @@
+"""Matches of a game too large to tabulate: OpenSpiel states, stepped one by one."""
+
+from typing import Any
+
+import numpy as np
+
+from nemesis.core.game import SEATS, Arrays, Decisions, EndReason, IntArray, Results
+from nemesis.core.random import generator_state, restore_generator
+from nemesis.games.openspiel.tree import view_of
+
+
+class SteppingPool:
+    """A match pool over OpenSpiel states."""
+
+    def __init__(self, game: Any, slots: int, seed: int) -> None:
+        self._game = game
+        self._by_information = game.get_type().provides_information_state_tensor
+        self._generator = np.random.default_rng(seed)
+        self._match = np.arange(slots)
+        self._next_match = slots
+        self._state = [self._new_match() for _ in range(slots)]
+        self._ended: list[tuple[int, int, list[float], EndReason]] = []
+
+    @property
+    def slots(self) -> int:
+        return len(self._state)
+
+    def recv(self) -> tuple[Decisions, Results]:
+        seat = [state.current_player() for state in self._state]
+        views = [view_of(state, who, self._by_information) for state, who in zip(self._state, seat, strict=True)]
+        decisions = Decisions(
+            match=self._match.copy(),
+            slot=np.arange(self.slots),
+            seat=np.array(seat),
+            view=np.array(views, dtype=np.float32),
+            mask=np.array([state.legal_actions_mask() for state in self._state], dtype=np.bool_),
+        )
+        ended, self._ended = self._ended, []
+        results = Results(
+            match=np.array([match for match, _, _, _ in ended], dtype=np.int64),
+            slot=np.array([slot for _, slot, _, _ in ended], dtype=np.int64),
+            returns=np.array([returns for _, _, returns, _ in ended], dtype=np.float32).reshape(-1, SEATS),
+            end_reason=np.array([reason for _, _, _, reason in ended], dtype=np.int64),
+        )
+        return decisions, results
+
+    def send(self, actions: IntArray) -> None:
+        for slot, (state, action) in enumerate(zip(self._state, actions.tolist(), strict=True)):
+            if action not in state.legal_actions():
+                raise ValueError(f"Action {action} is not legal in match {self._match[slot]}.")
+            try:
+                state.apply_action(action)
+                self._past_chance(state)
+            except RuntimeError:  # what OpenSpiel's fatal errors become in Python
+                self._end(slot, [0.0] * SEATS, EndReason.SIMULATOR_FAILURE)
+                continue
+            if state.is_terminal():
+                self._end(slot, state.returns(), EndReason.PLAYED)
+
+    def snapshot(self) -> Arrays:
+        histories = [state.history() for state in self._state]
+        return {
+            "generator": generator_state(self._generator),
+            "match": self._match.copy(),
+            "next_match": np.array(self._next_match),
+            "history": np.array([action for history in histories for action in history], dtype=np.int64),
+            "history_length": np.array([len(history) for history in histories]),
+            "ended": np.array([(match, slot, reason) for match, slot, _, reason in self._ended]).reshape(-1, 3),
+            "ended_returns": np.array([returns for _, _, returns, _ in self._ended]).reshape(-1, SEATS),
+        }
+
+    def restore(self, snapshot: Arrays) -> None:
+        restore_generator(self._generator, snapshot["generator"])
+        self._match = snapshot["match"].copy()
+        self._next_match = int(snapshot["next_match"])
+        histories = np.split(snapshot["history"], np.cumsum(snapshot["history_length"])[:-1])
+        self._state = [self._replayed(history.tolist()) for history in histories]
+        self._ended = [
+            (int(match), int(slot), returns, EndReason(int(reason)))
+            for (match, slot, reason), returns in zip(
+                snapshot["ended"], snapshot["ended_returns"].tolist(), strict=True
+            )
+        ]
+
+    def _end(self, slot: int, returns: list[float], reason: EndReason) -> None:
+        self._ended.append((int(self._match[slot]), slot, returns, reason))
+        self._match[slot] = self._next_match
+        self._next_match += 1
+        self._state[slot] = self._new_match()
+
+    def _new_match(self) -> Any:
+        state = self._game.new_initial_state()
+        self._past_chance(state)
+        return state
+
+    def _past_chance(self, state: Any) -> None:
+        while state.is_chance_node():
+            outcomes, probabilities = zip(*state.chance_outcomes(), strict=True)
+            cumulative = np.cumsum(probabilities)
+            pick = np.searchsorted(cumulative, self._generator.random() * cumulative[-1], side="right")
+            state.apply_action(outcomes[pick])
+
+    def _replayed(self, history: list[int]) -> Any:
+        state = self._game.new_initial_state()
+        for action in history:
+            state.apply_action(action)
+        return state

@@ -1,0 +1,95 @@
+"""Thousands of matches of a tabulated game: a match is an index into the tree, a step is a few array look-ups."""
+
+import numpy as np
+
+from nemesis.core.game import Arrays, Decisions, EndReason, IntArray, Results
+from nemesis.core.random import generator_state, restore_generator
+from nemesis.games.openspiel.tree import GameTree
+
+
+class TabulatedPool:
+    """A match pool over a game tree."""
+
+    def __init__(self, tree: GameTree, slots: int, seed: int) -> None:
+        self._tree = tree
+        self._generator = np.random.default_rng(seed)
+        self._match = np.arange(slots)
+        self._next_match = slots
+        self._node = self._past_chance(np.full(slots, tree.root))
+        self._ended = _no_results()
+
+    @property
+    def slots(self) -> int:
+        return len(self._node)
+
+    def recv(self) -> tuple[Decisions, Results]:
+        tree, ended = self._tree, self._ended
+        self._ended = _no_results()
+        information = tree.information[self._node]
+        decisions = Decisions(
+            match=self._match.copy(),
+            slot=np.arange(self.slots),
+            seat=tree.seat[self._node],
+            view=tree.view[information],
+            mask=tree.mask[information],
+        )
+        return decisions, ended
+
+    def send(self, actions: IntArray) -> None:
+        tree = self._tree
+        node = tree.child[self._node, actions]
+        if (illegal := np.flatnonzero(node < 0)).size:
+            slot = illegal[0]
+            raise ValueError(f"Action {actions[slot]} is not legal in match {self._match[slot]}.")
+        node = self._past_chance(node)
+        slot = np.flatnonzero(node >= tree.first_end)
+        if slot.size:
+            self._ended = Results(
+                match=self._match[slot],
+                slot=slot,
+                returns=tree.returns[node[slot] - tree.first_end],
+                end_reason=np.full(slot.size, EndReason.PLAYED, dtype=np.int64),
+            )
+            self._match[slot] = self._next_match + np.arange(slot.size)
+            self._next_match += slot.size
+            node[slot] = self._past_chance(np.full(slot.size, tree.root))
+        self._node = node
+
+    def snapshot(self) -> Arrays:
+        ended = self._ended
+        return {
+            "generator": generator_state(self._generator),
+            "match": self._match.copy(),
+            "node": self._node.copy(),
+            "next_match": np.array(self._next_match),
+            "ended_match": ended.match,
+            "ended_slot": ended.slot,
+            "ended_returns": ended.returns,
+            "ended_reason": ended.end_reason,
+        }
+
+    def restore(self, snapshot: Arrays) -> None:
+        restore_generator(self._generator, snapshot["generator"])
+        self._match = snapshot["match"].copy()
+        self._node = snapshot["node"].copy()
+        self._next_match = int(snapshot["next_match"])
+        self._ended = Results(
+            match=snapshot["ended_match"],
+            slot=snapshot["ended_slot"],
+            returns=snapshot["ended_returns"],
+            end_reason=snapshot["ended_reason"],
+        )
+
+    def _past_chance(self, node: IntArray) -> IntArray:
+        """Sample chance until every match stands at a decision or an end."""
+        tree = self._tree
+        while (at_chance := np.flatnonzero((node >= tree.decisions) & (node < tree.first_end))).size:
+            chance = node[at_chance] - tree.decisions
+            edge = np.searchsorted(tree.chance_edge, chance + self._generator.random(at_chance.size), side="right")
+            node[at_chance] = tree.chance_child[edge]
+        return node
+
+
+def _no_results() -> Results:
+    none = np.zeros(0, dtype=np.int64)
+    return Results(match=none, slot=none, returns=np.zeros((0, 2), dtype=np.float32), end_reason=none)

@@ -1,0 +1,156 @@
+"""A small game written out as arrays: every history a node, every edge an index.
+
+Nodes are numbered decisions first, then chance, then ends, so that a node's kind is a comparison. Decisions that a
+seat cannot tell apart share an *information state*, which holds the view and the legal mask.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nemesis.core.game import SEATS, BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class GameTree:
+    """A game as arrays, and the information states that its decisions belong to."""
+
+    decisions: int
+    chances: int
+    root: int
+
+    seat: IntArray  # (decision,)
+    information: IntArray  # (decision,) row of the information state
+    child: IntArray  # (decision, action) next node, −1 where illegal
+
+    chance_edge: npt.NDArray[np.float64]  # (edge,) chance index + cumulative probability, ascending over all edges
+    chance_child: IntArray  # (edge,) next node
+
+    returns: FloatArray  # (end, seat)
+
+    key: tuple[str, ...]  # (information,) OpenSpiel's information state string
+    view: FloatArray  # (information, view)
+    mask: BoolArray  # (information, action)
+    parent: IntArray  # (information,) the same seat's information state before, −1 at its first decision
+    depth: IntArray  # (information,) how many decisions the seat has made before
+
+    @property
+    def first_end(self) -> int:
+        return self.decisions + self.chances
+
+    def levels(self) -> Iterator[IntArray]:
+        """Yield the information states by depth, so that a parent comes before its children."""
+        for depth in range(int(self.depth.max()) + 1):
+            yield np.flatnonzero(self.depth == depth)
+
+
+def view_of(state: Any, seat: int, information: bool) -> list[float]:
+    """Return what a seat knows at a state, as OpenSpiel writes it."""
+    tensor: list[float] = state.information_state_tensor(seat) if information else state.observation_tensor(seat)
+    return tensor
+
+
+def tabulate(game: Any, node_limit: int) -> GameTree | None:
+    """Write a turn-based two-player game out as arrays, or return None when it has more nodes than the limit."""
+    builder = _Builder(game)
+    return builder.finish() if builder.walk(node_limit) else None
+
+
+class _Builder:
+    def __init__(self, game: Any) -> None:
+        self.game = game
+        self.by_information = game.get_type().provides_information_state_tensor
+        self.actions: int = game.num_distinct_actions()
+        self.rows: dict[str, int] = {}
+        self.views: list[list[float]] = []
+        self.masks: list[list[int]] = []
+        self.parents: list[int] = []
+        # Per node, as (kind, index within the kind): 0 decision, 1 chance, 2 end.
+        self.decision: list[tuple[int, int]] = []  # seat, information state
+        self.decision_edges: list[tuple[int, int, int, int]] = []  # decision, action, kind, index
+        self.chance: list[list[tuple[float, int, int]]] = []  # per chance node: probability, kind, index
+        self.ends: list[list[float]] = []
+
+    def walk(self, node_limit: int) -> bool:
+        """Visit every history once; False when there are too many."""
+        root = self.game.new_initial_state()
+        self.root = self._add(root, (-1,) * SEATS)
+        pending = [(root, self.root, (-1,) * SEATS)]
+        while pending:
+            state, (kind, index), last = pending.pop()
+            if len(self.decision) + len(self.chance) + len(self.ends) > node_limit:
+                return False
+            if kind == 0:
+                seat, row = self.decision[index]
+                last = (row, last[1]) if seat == 0 else (last[0], row)
+                edges = [(action, 0.0) for action in state.legal_actions()]
+            elif kind == 1:
+                edges = state.chance_outcomes()
+            else:
+                continue
+            for action, probability in edges:
+                child = state.child(action)
+                place = self._add(child, last)
+                if kind == 0:
+                    self.decision_edges.append((index, action, *place))
+                else:
+                    self.chance[index].append((probability, *place))
+                pending.append((child, place, last))
+        return True
+
+    def _add(self, state: Any, last: tuple[int, ...]) -> tuple[int, int]:
+        if state.is_terminal():
+            self.ends.append(state.returns())
+            return 2, len(self.ends) - 1
+        if state.is_chance_node():
+            self.chance.append([])
+            return 1, len(self.chance) - 1
+        seat = state.current_player()
+        key = state.information_state_string(seat)
+        row = self.rows.setdefault(key, len(self.rows))
+        if row == len(self.views):
+            self.views.append(view_of(state, seat, self.by_information))
+            self.masks.append(state.legal_actions_mask())
+            self.parents.append(last[seat])
+        self.decision.append((seat, row))
+        return 0, len(self.decision) - 1
+
+    def finish(self) -> GameTree:
+        """Number the nodes and turn the lists into arrays."""
+        decisions, chances = len(self.decision), len(self.chance)
+        first = np.array([0, decisions, decisions + chances])
+        edges = np.array(self.decision_edges, dtype=np.int64)  # (edge, 4)
+        child = np.full((decisions, self.actions), -1, dtype=np.int64)
+        child[edges[:, 0], edges[:, 1]] = first[edges[:, 2]] + edges[:, 3]
+
+        cumulative: list[npt.NDArray[np.float64]] = []
+        chance_child: list[int] = []
+        for index, outcomes in enumerate(self.chance):
+            total = np.cumsum([probability for probability, _, _ in outcomes])
+            cumulative.append(index + total / total[-1])
+            chance_child += [int(first[kind]) + place for _, kind, place in outcomes]
+
+        parent = np.array(self.parents, dtype=np.int64)
+        depth = np.zeros(len(parent), dtype=np.int64)
+        for row, above in enumerate(parent):  # a parent is always found before its children
+            depth[row] = depth[above] + 1 if above >= 0 else 0
+        seat, information = np.array(self.decision, dtype=np.int64).T
+        return GameTree(
+            decisions=decisions,
+            chances=chances,
+            root=int(first[self.root[0]]) + self.root[1],
+            seat=seat,
+            information=information,
+            child=child,
+            chance_edge=np.concatenate(cumulative) if cumulative else np.zeros(0),
+            chance_child=np.array(chance_child, dtype=np.int64),
+            returns=np.array(self.ends, dtype=np.float32),
+            key=tuple(self.rows),
+            view=np.array(self.views, dtype=np.float32),
+            mask=np.array(self.masks, dtype=np.bool_),
+            parent=parent,
+            depth=depth,
+        )

@@ -1,0 +1,138 @@
+"""Trajectories on the learner's device, cut into sequences.
+
+Per-decision data stays flat, (decision, …). A *sequence* is a stretch of one episode, at most `sequence_length` long,
+with the memory state that the actor had before its first decision: truncated backpropagation through time. A policy
+without memory gets sequences of one decision, so that nothing is padded. Sequences never span two episodes, hence
+no gradient can cross an episode's boundary.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nemesis.core.trajectory import Trajectories
+from nemesis.learners.interface import PolicyModule
+
+_LENGTH_GROUPS = 4  # sequences of a minibatch are run in this many groups of similar length, to save padding
+_ROWS_AT_ONCE = 16_384  # decisions in one pass without gradient
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What the policy says about some decisions, padding already left out."""
+
+    row: Tensor  # (n,) the decisions
+    log_probs: Tensor  # (n, action)
+    value: Tensor  # (n,)
+    value_logits: Tensor | None  # (n, bin)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One update's data."""
+
+    view: Tensor  # (decision, view)
+    mask: Tensor  # (decision, action)
+    action: Tensor  # (decision,)
+    log_prob: Tensor  # (decision,)
+    start: Tensor  # (sequence,) first row
+    length: Tensor  # (sequence,)
+    state: Tensor  # (sequence, state)
+
+    @property
+    def decisions(self) -> int:
+        return len(self.action)
+
+    def run(self, forward: PolicyModule, sequences: Tensor) -> Output:
+        """Run the policy over some sequences."""
+        start, length = self.start[sequences], self.length[sequences]
+        steps = torch.arange(int(length.max()), device=start.device)
+        # Padding repeats the row's last decision: a legal input whose output is dropped.
+        row = start[:, None] + torch.minimum(steps, length[:, None] - 1)  # (sequence, time)
+        output = forward(self.view[row], self.mask[row], self.state[sequences])
+        if len(steps) == 1:
+            logits = output.value_logits
+            return Output(
+                row=row[:, 0],
+                log_probs=output.log_probs[:, 0],
+                value=output.value[:, 0],
+                value_logits=None if logits is None else logits[:, 0],
+            )
+        valid = steps < length[:, None]
+        return Output(
+            row=row[valid],
+            log_probs=output.log_probs[valid],
+            value=output.value[valid],
+            value_logits=None if output.value_logits is None else output.value_logits[valid],
+        )
+
+    def run_all(self, forward: PolicyModule) -> Output:
+        """Run the policy over everything, without gradient, in the order of the rows."""
+        with torch.no_grad():
+            parts = [self.run(forward, sequences) for sequences in self._in_groups(torch.arange(len(self.start)))]
+        order = torch.argsort(torch.cat([part.row for part in parts]))
+        return Output(
+            row=torch.arange(self.decisions, device=self.action.device),
+            log_probs=torch.cat([part.log_probs for part in parts])[order],
+            value=torch.cat([part.value for part in parts])[order],
+            value_logits=None,
+        )
+
+    def minibatches(self, size: int, generator: torch.Generator) -> Iterator[list[Tensor]]:
+        """Yield random sets of sequences of about `size` decisions, each in groups of similar length."""
+        count = max(1, round(self.decisions / size))
+        order = torch.randperm(len(self.start), generator=generator)
+        for sequences in order.tensor_split(count):
+            if int(self.length.max()) == 1:
+                yield [sequences]
+            else:
+                by_length = sequences[torch.argsort(self.length[sequences].cpu(), stable=True)]
+                yield [group for group in by_length.tensor_split(_LENGTH_GROUPS) if len(group)]
+
+    def _in_groups(self, sequences: Tensor) -> Iterator[Tensor]:
+        length = self.length[sequences].cpu()
+        by_length = sequences if int(length.max()) == 1 else sequences[torch.argsort(length, stable=True)]
+        yield from by_length.tensor_split(max(1, -(-self.decisions // _ROWS_AT_ONCE)))
+
+
+def to_batch(trajectories: Trajectories, sequence_length: int, policy: PolicyModule, device: torch.device) -> Batch:
+    """Move trajectories to the device, cut into sequences for this policy."""
+    limit = sequence_length if policy.state_size else 1
+    start, length = _cut(trajectories.offsets, limit)
+    return Batch(
+        view=_move(trajectories.view, device),
+        mask=_move(trajectories.mask, device),
+        action=_move(trajectories.action, device),
+        log_prob=_move(trajectories.log_prob, device),
+        start=_move(start, device),
+        length=_move(length, device),
+        state=_move(_starting_states(trajectories, start, policy.state_size), device),
+    )
+
+
+def _cut(offsets: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cut episodes into stretches of at most `limit` decisions: first rows and lengths."""
+    lengths = np.diff(offsets)
+    pieces = -(-lengths // limit)
+    piece = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)  # its number within the episode
+    start = np.repeat(offsets[:-1], pieces) + piece * limit
+    return start, np.minimum(limit, np.repeat(offsets[1:], pieces) - start)
+
+
+def _starting_states(trajectories: Trajectories, start: np.ndarray, state_size: int) -> np.ndarray:
+    """Return the stored memory before each sequence; zeros at the start of an episode."""
+    state = np.zeros((len(start), state_size), dtype=np.float32)
+    if state_size and len(trajectories.memory_row):
+        place = np.searchsorted(trajectories.memory_row, start)
+        place = np.minimum(place, len(trajectories.memory_row) - 1)
+        stored = trajectories.memory_row[place] == start
+        state[stored] = trajectories.memory[place[stored]]
+    return state
+
+
+def _move(array: np.ndarray, device: torch.device) -> Tensor:
+    tensor = torch.from_numpy(np.ascontiguousarray(array))
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)

@@ -1,0 +1,54 @@
+"""Loss terms that several learners share. All take flat decisions (n, …) and return means."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+
+def clipped_surrogate(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, clip: float) -> Tensor:
+    """PPO's pessimistic policy loss: −min(r A, clip(r, 1 − ε, 1 + ε) A)."""
+    ratio = (log_prob - old_log_prob).exp()
+    return -torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage).mean()
+
+
+def value_loss(value: Tensor, logits: Tensor | None, atoms: Tensor | None, target: Tensor) -> Tensor:
+    """Squared error of a scalar value, or cross-entropy of a categorical one with its target split over two atoms."""
+    if logits is None or atoms is None:
+        return functional.mse_loss(value, target)
+    return -(two_hot(target, atoms) * functional.log_softmax(logits.float(), dim=-1)).sum(-1).mean()
+
+
+def two_hot(target: Tensor, atoms: Tensor) -> Tensor:
+    """Return weights on the two nearest of evenly spaced atoms whose mean is the target: (n, bin)."""
+    spacing = atoms[1] - atoms[0]
+    position = ((target - atoms[0]) / spacing).clamp(0, len(atoms) - 1)
+    low = position.floor().long().clamp(max=len(atoms) - 2)
+    high_weight = (position - low)[:, None]
+    weights = torch.zeros(len(target), len(atoms), dtype=target.dtype, device=target.device)
+    return weights.scatter_(1, low[:, None], 1 - high_weight).scatter_(1, low[:, None] + 1, high_weight)
+
+
+def entropy(log_probs: Tensor) -> Tensor:
+    """Return the mean entropy."""
+    return -(log_probs.exp() * log_probs).sum(-1).mean()
+
+
+def kl(log_probs: Tensor, other: Tensor) -> Tensor:
+    """Return the mean of KL(π ‖ other); actions that are illegal have probability zero in both."""
+    return kl_each(log_probs, other).mean()
+
+
+def kl_each(log_probs: Tensor, other: Tensor) -> Tensor:
+    """Return KL(π ‖ other) of each decision: (n,)."""
+    return (log_probs.exp() * (log_probs - other)).sum(-1)
+
+
+def uniform_log_probs(mask: Tensor) -> Tensor:
+    """Return the log-probabilities of the uniform policy over legal actions, finite where illegal."""
+    uniform = -mask.sum(-1, keepdim=True).float().log()
+    return torch.where(mask, uniform, torch.finfo(torch.float32).min)
+
+
+def chosen(log_probs: Tensor, action: Tensor) -> Tensor:
+    """Return the log-probability of the action taken: (n,)."""
+    return log_probs.gather(-1, action[:, None])[:, 0]

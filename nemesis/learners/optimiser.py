@@ -1,0 +1,146 @@
+"""The step from a loss to new weights: mixed precision, clipping, and a guard that no broken number passes.
+
+A step whose loss or gradient is not finite is skipped and counted; after too many in a row the learner stops with
+the last good weights, since it would only waste time from there.
+"""
+
+import copy
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from nemesis.core.errors import UserError
+from nemesis.learners.interface import PolicyModule, SequenceOutput
+
+_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+class DivergedError(UserError):
+    """Training produced too many non-finite steps in a row."""
+
+
+class GuardedOptimiser:
+    """AdamW behind a guard."""
+
+    def __init__(
+        self,
+        parameters: Iterable[nn.Parameter],
+        device: torch.device,
+        *,
+        weight_decay: float,
+        gradient_clip: float,
+        precision: str,
+        skip_limit: int,
+    ) -> None:
+        self._parameters = list(parameters)
+        self._optimiser = torch.optim.AdamW(self._parameters, lr=0.0, eps=1e-5, weight_decay=weight_decay)
+        self._scaler = torch.amp.GradScaler(device.type, enabled=precision == "float16" and device.type == "cuda")
+        self._gradient_clip = gradient_clip
+        self._skip_limit = skip_limit
+        self.skipped = 0
+        self.skipped_in_a_row = 0
+
+    def step(self, losses: Iterable[Tensor], learning_rate: float) -> Tensor:
+        """Add up the gradients of the losses and take one step; returns the gradient's norm before clipping."""
+        for group in self._optimiser.param_groups:
+            group["lr"] = learning_rate
+        self._optimiser.zero_grad(set_to_none=True)
+        finite = True
+        for loss in losses:
+            finite = finite and bool(torch.isfinite(loss))
+            self._scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+        self._scaler.unscale_(self._optimiser)
+        norm = nn.utils.clip_grad_norm_(self._parameters, self._gradient_clip)
+        if finite and bool(torch.isfinite(norm)):
+            self._scaler.step(self._optimiser)
+            self.skipped_in_a_row = 0
+        else:
+            self._skip()
+        self._scaler.update()
+        return norm
+
+    def _skip(self) -> None:
+        self._optimiser.zero_grad(set_to_none=True)
+        self.skipped += 1
+        self.skipped_in_a_row += 1
+        if self.skipped_in_a_row >= self._skip_limit:
+            raise DivergedError(
+                f"Training stopped: {self.skipped_in_a_row} steps in a row had a loss or gradient that is not finite. "
+                "The weights are those before the first of them; lower learner.learning_rate or learner.gradient_clip."
+            )
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "adam": self._optimiser.state_dict(),
+            "scaler": self._scaler.state_dict(),
+            "skipped": self.skipped,
+            "skipped_in_a_row": self.skipped_in_a_row,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._optimiser.load_state_dict(state["adam"])
+        self._scaler.load_state_dict(state["scaler"])
+        self.skipped = state["skipped"]
+        self.skipped_in_a_row = state["skipped_in_a_row"]
+
+
+class Forward:
+    """A policy's forward pass under the configured precision, compiled when that works."""
+
+    def __init__(self, policy: PolicyModule, device: torch.device, *, precision: str, compile_it: bool) -> None:
+        self.state_size = policy.state_size
+        self.atoms = policy.atoms
+        self.parameters = policy.parameters
+        self.state_dict = policy.state_dict
+        self.load_state_dict = policy.load_state_dict
+        self._device = device.type
+        self._dtype = _DTYPES.get(precision)
+        self._eager: Callable[..., SequenceOutput] = policy
+        self._call: Callable[..., SequenceOutput] = torch.compile(policy, dynamic=True) if compile_it else policy
+
+    def __call__(self, view: Tensor, mask: Tensor, state: Tensor) -> SequenceOutput:
+        with torch.autocast(self._device, self._dtype, enabled=self._dtype is not None):
+            if self._call is self._eager:
+                return self._eager(view, mask, state)
+            try:
+                return self._call(view, mask, state)
+            except Exception as error:  # a compiler may fail in any way; the eager policy is always right
+                reason = str(error).strip().splitlines()[0]
+                logging.getLogger(__name__).warning("torch.compile failed, going on without it: %s", reason)
+                self._call = self._eager
+                return self._eager(view, mask, state)
+
+
+class Polyak:
+    """An exponential average of a policy's weights, kept as a policy of its own."""
+
+    def __init__(self, policy: PolicyModule, decay: float) -> None:
+        self.policy = frozen_copy(policy)
+        self._decay = decay
+        self._updates = 0
+
+    def follow(self, policy: PolicyModule) -> None:
+        """Move toward the policy's weights; early on, average over the updates there have been."""
+        self._updates += 1
+        decay = min(self._decay, 1 - 1 / self._updates)
+        averaged = [parameter.data for parameter in self.policy.parameters()]
+        current = [parameter.data for parameter in policy.parameters()]
+        torch._foreach_lerp_(averaged, current, 1 - decay)
+
+    def state(self) -> dict[str, Any]:
+        return {"weights": self.policy.state_dict(), "updates": self._updates}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.policy.load_state_dict(state["weights"])
+        self._updates = state["updates"]
+
+
+def frozen_copy(policy: PolicyModule) -> PolicyModule:
+    """Return a copy that carries no gradient."""
+    duplicate = copy.deepcopy(policy)
+    for parameter in duplicate.parameters():
+        parameter.requires_grad_(False)
+    return duplicate

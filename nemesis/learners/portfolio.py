@@ -1,0 +1,111 @@
+"""R-NaD held near the closest of several references.
+
+    L = L_policy + β L_value − γ H(π) + α min_i KL(π ‖ π_i)
+
+Each update pulls toward the reference that is closest on its batch, so that the policy keeps what it knew without being
+tied to one snapshot. A snapshot joins every `add_interval` updates; past `references` of them one is dropped: all but
+the set that is furthest apart (`diverse`), the lowest rated (`best`), or the oldest (`recent`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import Any, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from nemesis.core.schedule import Schedule
+from nemesis.core.trajectory import Trajectories
+from nemesis.learners import losses
+from nemesis.learners.batch import to_batch
+from nemesis.learners.interface import PolicyModule
+from nemesis.learners.optimiser import frozen_copy
+from nemesis.learners.ppo import ActorCritic, PPOConfig, constant
+from nemesis.learners.returns import terminal_rewards
+from nemesis.learners.rnad import Anchor, anchored_update
+
+Rate = Callable[[Sequence[PolicyModule]], list[float]]
+"""Plays policies against each other and returns a rating for each, higher is better."""
+
+
+class PortfolioConfig(PPOConfig):
+    """Settings of R-NaD with several references, beside those of PPO."""
+
+    algorithm: Literal["portfolio"] = Field("portfolio", description="which learner")  # type: ignore[assignment]
+    entropy_weight: Schedule = Field(constant(0.0), description="weight of the entropy bonus, a number or a schedule")
+    reference_weight: Schedule = Field(constant(0.05), description="α, the pull to the closest reference")
+    references: int = Field(4, ge=1, le=32, description="how many references are kept")
+    add_interval: int = Field(100, ge=1, description="updates after which the policy joins the references")
+    keep: Literal["diverse", "best", "recent"] = Field("diverse", description="which references stay")
+
+
+class Portfolio:
+    """Learns by policy gradient, regularised to the closest of its references."""
+
+    def __init__(
+        self, policy: PolicyModule, config: PortfolioConfig, device: torch.device, seed: int, rate: Rate
+    ) -> None:
+        self._config = config
+        self._core = ActorCritic(policy, config, device, seed)
+        self._rate = rate
+        self._references: list[PolicyModule] = []
+        self._updates = 0
+
+    @property
+    def average(self) -> PolicyModule:
+        return self._core.polyak.policy
+
+    def update(self, trajectories: Trajectories, progress: float) -> dict[str, float]:
+        core, config = self._core, self._config
+        batch = to_batch(trajectories, config.sequence_length, core.policy, core.device)
+        if self._updates % config.add_interval == 0:
+            self._references.append(frozen_copy(core.policy))
+        opinions = [batch.run_all(reference).log_probs for reference in self._references]
+        if len(self._references) > config.references:
+            dropped = self._to_drop(opinions)
+            del self._references[dropped], opinions[dropped]
+        now = batch.run_all(core.forward).log_probs
+        distances = torch.stack([losses.kl(now, opinion) for opinion in opinions])
+        closest = int(distances.argmin())
+        anchor = Anchor("kl_reference", config.reference_weight.at(progress), opinions[closest])
+        reward = terminal_rewards(trajectories.result, trajectories.offsets)
+        self._updates += 1
+        metrics = anchored_update(core, batch, trajectories, reward, [anchor], config, progress)
+        return metrics | {
+            "references": float(len(opinions)),
+            "closest_reference": float(closest),
+            "kl_furthest": float(distances.max()),
+        }
+
+    def _to_drop(self, opinions: list[Tensor]) -> int:
+        """Return which reference to drop; `opinions` are their log-probabilities on the present batch."""
+        if self._config.keep == "recent":
+            return 0
+        if self._config.keep == "best":
+            ratings = self._rate(self._references)
+            return ratings.index(min(ratings))
+        return least_diverse(opinions)
+
+    def state(self) -> dict[str, Any]:
+        references = [reference.state_dict() for reference in self._references]
+        return self._core.state() | {"references": references, "updates": self._updates}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._core.restore(state)
+        self._references = []
+        for weights in state["references"]:
+            reference = frozen_copy(self._core.policy)
+            reference.load_state_dict(weights)
+            self._references.append(reference)
+        self._updates = state["updates"]
+
+
+def least_diverse(opinions: Sequence[Tensor]) -> int:
+    """Return the one without which the others are furthest apart, by the sum of their pairwise symmetric KL."""
+    near = torch.zeros(len(opinions))  # how far each is from all others; the sum without it is the total less this
+    for first, second in combinations(range(len(opinions)), 2):
+        apart = losses.kl(opinions[first], opinions[second]) + losses.kl(opinions[second], opinions[first])
+        near[first] += apart.cpu()
+        near[second] += apart.cpu()
+    return int(near.argmin())

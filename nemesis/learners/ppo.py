@@ -1,0 +1,192 @@
+"""Proximal policy optimisation, for policies with and without memory.
+
+    L = E[−min(r A, clip(r, 1 − ε, 1 + ε) A)] + β E[(V − target)²] − γ E[H(π)],   r = π(a|s) / π_old(a|s)
+
+Schulman et al. 2017, "Proximal Policy Optimization Algorithms". Advantages come from GAE, or from V-trace where data
+is stale. Annealed entropy is what makes it a serious learner of games with hidden information: Rudolph, Sokota et al. 2025,
+"Reevaluating Policy Gradient Methods for Imperfect-Information Games".
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor
+
+from nemesis.core.game import FloatArray
+from nemesis.core.schedule import Schedule
+from nemesis.core.trajectory import Trajectories
+from nemesis.learners import losses
+from nemesis.learners.batch import Batch, Output, to_batch
+from nemesis.learners.descent import Metrics, descend
+from nemesis.learners.interface import PolicyModule
+from nemesis.learners.optimiser import Forward, GuardedOptimiser, Polyak
+from nemesis.learners.returns import gae, terminal_rewards, vtrace
+
+
+def constant(value: float) -> Schedule:
+    return Schedule(start=value, end=value)
+
+
+class PPOConfig(BaseModel):
+    """Settings of PPO."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    algorithm: Literal["ppo"] = Field("ppo", description="which learner")
+    learning_rate: Schedule = Field(constant(3e-4), description="AdamW's step size, a number or a schedule")
+    epochs: int = Field(1, ge=1, description="passes over each batch")
+    minibatch: int = Field(4096, ge=1, description="decisions in one gradient step")
+    clip: float = Field(0.2, gt=0, le=1, description="how far the probability ratio counts from 1")
+    advantage: Literal["gae", "vtrace"] = Field("gae", description="advantage estimator; vtrace corrects stale data")
+    discount: float = Field(1.0, gt=0, le=1, description="γ of the returns")
+    advantage_lambda: float = Field(0.95, ge=0, le=1, description="λ of the policy's advantages")
+    value_lambda: float = Field(0.95, ge=0, le=1, description="λ of the value's targets")
+    ratio_limit: float = Field(1.0, gt=0, description="V-trace's cap on importance ratios")
+    normalise_advantages: bool = Field(False, description="scale advantages of a batch to mean 0 and deviation 1")
+    value_weight: float = Field(0.5, ge=0, description="weight of the value loss")
+    entropy_weight: Schedule = Field(constant(0.05), description="weight of the entropy bonus, a number or a schedule")
+    gradient_clip: float = Field(1.0, gt=0, description="largest gradient norm")
+    kl_stop: float | None = Field(None, gt=0, description="leave an update early past this KL from the data policy")
+    weight_decay: float = Field(0.0, ge=0, description="AdamW's weight decay")
+    sequence_length: int = Field(64, ge=1, description="decisions of backpropagation through time (policies with memory)")
+    average_decay: float = Field(0.999, ge=0, lt=1, description="decay per update of the averaged copy of the weights")
+    precision: Literal["float32", "bfloat16", "float16"] = Field(
+        "float32", description="arithmetic of the forward pass; float16 scales gradients and is for CUDA"
+    )
+    compile: bool = Field(False, description="compile the update's forward pass with torch.compile")
+    skip_limit: int = Field(20, ge=1, description="non-finite steps in a row after which the run stops")
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """What the loss pulls toward, per decision of a batch."""
+
+    advantage: Tensor  # (decision,)
+    value: Tensor  # (decision,)
+
+
+def estimate(
+    batch: Batch, trajectories: Trajectories, reward: FloatArray, forward: PolicyModule, config: PPOConfig
+) -> Targets:
+    """Turn rewards into advantages and value targets."""
+    device = batch.action.device
+    rewards = torch.from_numpy(reward).to(device)
+    offsets = trajectories.offsets
+    if config.advantage == "vtrace":
+        now = batch.run_all(forward)
+        log_ratio = losses.chosen(now.log_probs, batch.action) - batch.log_prob
+        discount, limit = config.discount, config.ratio_limit
+        advantage, _ = vtrace(rewards, now.value, log_ratio, offsets, discount, config.advantage_lambda, limit)
+        _, target = vtrace(rewards, now.value, log_ratio, offsets, discount, config.value_lambda, limit)
+    else:
+        value = torch.from_numpy(trajectories.value).to(device)
+        advantage = gae(rewards, value, offsets, config.discount, config.advantage_lambda)
+        target = value + gae(rewards, value, offsets, config.discount, config.value_lambda)
+    if config.normalise_advantages:
+        advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+    return Targets(advantage=advantage, value=target)
+
+
+def ppo_loss(
+    output: Output, batch: Batch, targets: Targets, atoms: Tensor | None, config: PPOConfig, progress: float
+) -> tuple[Tensor, Metrics]:
+    """Return the loss of some decisions, and its parts."""
+    row = output.row
+    old_log_prob = batch.log_prob[row]
+    log_prob = losses.chosen(output.log_probs, batch.action[row])
+    policy = losses.clipped_surrogate(log_prob, old_log_prob, targets.advantage[row], config.clip)
+    value = losses.value_loss(output.value, output.value_logits, atoms, targets.value[row])
+    entropy = losses.entropy(output.log_probs)
+    total = policy + config.value_weight * value - config.entropy_weight.at(progress) * entropy
+    with torch.no_grad():
+        log_ratio = log_prob - old_log_prob
+        metrics = {
+            "loss": total,
+            "policy_loss": policy,
+            "value_loss": value,
+            "entropy": entropy,
+            "kl_old": (log_ratio.exp() - 1 - log_ratio).mean(),  # Schulman's low-variance estimate
+            "clipped": ((log_ratio.exp() - 1).abs() > config.clip).float().mean(),
+        }
+    return total, metrics
+
+
+class ActorCritic:
+    """What PPO and its regularised relatives hold in common: policy, optimiser, averaged weights, generator."""
+
+    def __init__(self, policy: PolicyModule, config: PPOConfig, device: torch.device, seed: int) -> None:
+        self.policy = policy
+        self.device = device
+        self.forward = Forward(policy, device, precision=config.precision, compile_it=config.compile)
+        self.optimiser = GuardedOptimiser(
+            policy.parameters(),
+            device,
+            weight_decay=config.weight_decay,
+            gradient_clip=config.gradient_clip,
+            precision=config.precision,
+            skip_limit=config.skip_limit,
+        )
+        self.polyak = Polyak(policy, config.average_decay)
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "optimiser": self.optimiser.state(),
+            "average": self.polyak.state(),
+            "generator": self.generator.get_state(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.optimiser.restore(state["optimiser"])
+        self.polyak.restore(state["average"])
+        self.generator.set_state(state["generator"])
+
+
+class PPO:
+    """Learns by clipped policy gradient."""
+
+    def __init__(self, policy: PolicyModule, config: PPOConfig, device: torch.device, seed: int) -> None:
+        self._config = config
+        self._core = ActorCritic(policy, config, device, seed)
+
+    @property
+    def average(self) -> PolicyModule:
+        return self._core.polyak.policy
+
+    def update(self, trajectories: Trajectories, progress: float) -> dict[str, float]:
+        core, config = self._core, self._config
+        batch = to_batch(trajectories, config.sequence_length, core.policy, core.device)
+        reward = terminal_rewards(trajectories.result, trajectories.offsets)
+        targets = estimate(batch, trajectories, reward, core.forward, config)
+
+        def loss(output: Output) -> tuple[Tensor, Metrics]:
+            return ppo_loss(output, batch, targets, core.forward.atoms, config, progress)
+
+        return improve(core, batch, loss, config, progress)
+
+    def state(self) -> dict[str, Any]:
+        return self._core.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._core.restore(state)
+
+
+def improve(core: ActorCritic, batch: Batch, loss: Any, config: PPOConfig, progress: float) -> dict[str, float]:
+    """Descend a loss over a batch, then let the averaged weights follow."""
+    learning_rate = config.learning_rate.at(progress)
+    metrics = descend(
+        batch,
+        core.forward,
+        loss,
+        core.optimiser,
+        core.generator,
+        learning_rate=learning_rate,
+        epochs=config.epochs,
+        minibatch=config.minibatch,
+        kl_stop=config.kl_stop,
+    )
+    core.polyak.follow(core.policy)
+    return metrics | {"learning_rate": learning_rate, "skipped_steps": float(core.optimiser.skipped)}

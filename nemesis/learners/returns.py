@@ -1,0 +1,72 @@
+"""Advantages and value targets over episodes stored flat.
+
+GAE (Schulman et al. 2016): δ_t = r_t + γ V_{t+1} − V_t,  A_t = δ_t + γλ A_{t+1}.
+V-trace (Espeholt et al. 2018), for data from an older policy μ: with ρ_t = min(ρ̄, π/μ) and c_t = λ min(c̄, π/μ),
+v_t = V_t + ρ_t δ_t + γ c_t (v_{t+1} − V_{t+1}). Its policy advantage r_t + γ v_{t+1} − V_t goes without ρ_t, since the
+surrogate loss multiplies by the ratio itself.
+"""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nemesis.core.game import FloatArray, IntArray
+
+
+def gae(reward: Tensor, value: Tensor, offsets: IntArray, discount: float, decay: float) -> Tensor:
+    """Return the advantage of each decision; `value + advantage` is the matching λ-return."""
+    ragged = _Ragged(offsets, reward.device)
+    delta = reward + discount * ragged.next_of(value) - value
+    return ragged.backward_sum(delta, torch.full_like(delta, discount * decay))
+
+
+def vtrace(
+    reward: Tensor,
+    value: Tensor,
+    log_ratio: Tensor,
+    offsets: IntArray,
+    discount: float,
+    decay: float,
+    ratio_limit: float,
+) -> tuple[Tensor, Tensor]:
+    """Return policy advantages and value targets, corrected for data of an older policy."""
+    ragged = _Ragged(offsets, reward.device)
+    ratio = log_ratio.exp().clamp(max=ratio_limit)
+    delta = ratio * (reward + discount * ragged.next_of(value) - value)
+    target = value + ragged.backward_sum(delta, discount * decay * ratio)
+    return reward + discount * ragged.next_of(target) - value, target
+
+
+def terminal_rewards(result: FloatArray, offsets: IntArray) -> FloatArray:
+    """Return rewards that pay each episode's result at its last decision."""
+    reward = np.zeros(offsets[-1], dtype=np.float32)
+    reward[offsets[1:] - 1] = result
+    return reward
+
+
+class _Ragged:
+    """Episodes of different lengths, walked backward all at once."""
+
+    def __init__(self, offsets: IntArray, device: torch.device) -> None:
+        lengths = np.diff(offsets)
+        self._start = torch.from_numpy(offsets[:-1].copy()).to(device)
+        self._length = torch.from_numpy(lengths).to(device)
+        self._steps = int(lengths.max())
+        last = np.zeros(offsets[-1], dtype=np.bool_)
+        last[offsets[1:] - 1] = True
+        self._last = torch.from_numpy(last).to(device)
+
+    def next_of(self, value: Tensor) -> Tensor:
+        """Return the following decision's entry, zero after an episode's last."""
+        return torch.roll(value, -1).masked_fill(self._last, 0.0)
+
+    def backward_sum(self, term: Tensor, factor: Tensor) -> Tensor:
+        """Solve x_t = term_t + factor_t · x_{t+1} with x = 0 past each end."""
+        result = torch.empty_like(term)
+        running = torch.zeros_like(self._start, dtype=term.dtype)
+        for step in range(self._steps - 1, -1, -1):
+            present = self._length > step
+            row = self._start + torch.where(present, step, 0)
+            running = torch.where(present, term[row] + factor[row] * running, running)
+            result[row[present]] = running[present]
+        return result

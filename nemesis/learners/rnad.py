@@ -1,0 +1,143 @@
+"""Regularised Nash dynamics: policy gradient held near a reference, which follows once it has been reached.
+
+    L = L_policy + β L_value − γ H(π) + regulariser, in one of three forms:
+
+reference   α KL(π ‖ π_ref). π_ref is a frozen snapshot of the policy, renewed every `reference_interval` updates.
+reward      r̃ = r − η log(π/π_ref)(a) + η log(π_opp/π_ref)(a_opp): the same pull, paid as reward to both seats, so that
+            each policy answers a game whose equilibrium is unique. Perolat et al. 2022, "Mastering the Game of
+            Stratego with Model-Free Multiagent Reinforcement Learning".
+magnet      τ KL(π ‖ uniform) + κ KL(π ‖ π_data), τ annealed: magnetic mirror descent. Sokota et al. 2023, "A Unified
+            Approach to Reinforcement Learning, Quantal Response Equilibria, and Two-Player Zero-Sum Games".
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from nemesis.core.game import FloatArray
+from nemesis.core.schedule import Schedule
+from nemesis.core.trajectory import Trajectories
+from nemesis.learners import losses
+from nemesis.learners.batch import Batch, Output, to_batch
+from nemesis.learners.descent import Metrics
+from nemesis.learners.interface import PolicyModule
+from nemesis.learners.optimiser import frozen_copy
+from nemesis.learners.ppo import ActorCritic, PPOConfig, constant, estimate, improve, ppo_loss
+from nemesis.learners.returns import terminal_rewards
+
+
+class RNaDConfig(PPOConfig):
+    """Settings of R-NaD, beside those of PPO."""
+
+    algorithm: Literal["rnad"] = Field("rnad", description="which learner")  # type: ignore[assignment]
+    entropy_weight: Schedule = Field(constant(0.0), description="weight of the entropy bonus, a number or a schedule")
+    form: Literal["reference", "reward", "magnet"] = Field("magnet", description="how the regulariser enters")
+    reference_weight: Schedule = Field(constant(0.05), description="α of the reference form")
+    reference_interval: int = Field(100, ge=1, description="updates after which the reference becomes the policy")
+    reward_weight: Schedule = Field(constant(0.05), description="η of the reward form")
+    magnet_weight: Schedule = Field(constant(0.05), description="τ of the magnet form, usually annealed")
+    data_weight: Schedule = Field(constant(0.1), description="κ of the magnet form: pull to the policy that played")
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A policy that the loss pulls toward, as its log-probabilities on a batch."""
+
+    name: str
+    weight: float
+    log_probs: Tensor  # (decision, action)
+
+
+class RNaD:
+    """Learns by regularised policy gradient."""
+
+    def __init__(self, policy: PolicyModule, config: RNaDConfig, device: torch.device, seed: int) -> None:
+        self._config = config
+        self._core = ActorCritic(policy, config, device, seed)
+        self._reference = frozen_copy(policy)
+        self._updates = 0
+
+    @property
+    def average(self) -> PolicyModule:
+        return self._core.polyak.policy
+
+    def update(self, trajectories: Trajectories, progress: float) -> dict[str, float]:
+        core, config = self._core, self._config
+        if self._updates % config.reference_interval == 0:
+            self._reference.load_state_dict(core.policy.state_dict())
+        batch = to_batch(trajectories, config.sequence_length, core.policy, core.device)
+        reward = terminal_rewards(trajectories.result, trajectories.offsets)
+        anchors: list[Anchor] = []
+        if config.form == "reference":
+            log_probs = batch.run_all(self._reference).log_probs
+            anchors.append(Anchor("kl_reference", config.reference_weight.at(progress), log_probs))
+        elif config.form == "reward":
+            log_probs = batch.run_all(self._reference).log_probs
+            log_ratio = (batch.log_prob - losses.chosen(log_probs, batch.action)).cpu().numpy()
+            reward = reward + transformation(trajectories, log_ratio) * np.float32(config.reward_weight.at(progress))
+        else:
+            uniform = losses.uniform_log_probs(batch.mask)
+            anchors.append(Anchor("kl_magnet", config.magnet_weight.at(progress), uniform))
+            anchors.append(Anchor("kl_data", config.data_weight.at(progress), batch.run_all(core.forward).log_probs))
+        self._updates += 1
+        return anchored_update(core, batch, trajectories, reward, anchors, config, progress)
+
+    def state(self) -> dict[str, Any]:
+        return self._core.state() | {"reference": self._reference.state_dict(), "updates": self._updates}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._core.restore(state)
+        self._reference.load_state_dict(state["reference"])
+        self._updates = state["updates"]
+
+
+def anchored_update(
+    core: ActorCritic,
+    batch: Batch,
+    trajectories: Trajectories,
+    reward: FloatArray,
+    anchors: list[Anchor],
+    config: PPOConfig,
+    progress: float,
+) -> dict[str, float]:
+    """Descend PPO's loss plus the pull of each anchor."""
+    targets = estimate(batch, trajectories, reward, core.forward, config)
+
+    def loss(output: Output) -> tuple[Tensor, Metrics]:
+        total, metrics = ppo_loss(output, batch, targets, core.forward.atoms, config, progress)
+        for anchor in anchors:
+            pull = losses.kl(output.log_probs, anchor.log_probs[output.row])
+            total = total + anchor.weight * pull
+            metrics[anchor.name] = pull
+        return total, metrics | {"loss": total}
+
+    return improve(core, batch, loss, config, progress)
+
+
+def transformation(trajectories: Trajectories, log_ratio: FloatArray) -> FloatArray:
+    """Return what each decision earns for η = 1: −log(π/π_ref) of its action, + the opponent's until the next one.
+
+    Both seats of a match must be in the batch. What an opponent earned before a seat's first decision is left out, since
+    nothing that the seat does can change it.
+    """
+    episode = np.repeat(np.arange(trajectories.episodes), trajectories.lengths)
+    match, seat = trajectories.match[episode], trajectories.seat[episode]
+    order = np.lexsort((trajectories.tick, match))  # the matches as they were played
+    ordered_seat, ordered_match = seat[order], match[order]
+    earned = np.zeros(trajectories.decisions, dtype=np.float64)
+    earned[order] = -log_ratio[order]
+    for own in np.unique(seat):
+        # The opponent's log-ratios, summed up to each point; a seat earns the difference between two of its decisions.
+        theirs = np.where(ordered_seat == own, 0.0, log_ratio[order]).astype(np.float64)
+        total = np.concatenate([[0.0], np.cumsum(theirs)])
+        mine = np.flatnonzero(ordered_seat == own)
+        ends = np.searchsorted(ordered_match, ordered_match[mine], side="right")  # one past the match's last decision
+        follows = np.append(mine[1:], len(order))
+        until = np.minimum(follows, ends)
+        earned[order[mine]] += total[until] - total[mine]
+    return earned.astype(np.float32)

@@ -1,0 +1,66 @@
+"""The ends of a policy: a distribution over the legal actions, and the value of the position."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import log_softmax
+
+from nemesis.core.game import BoolArray, IntArray
+from nemesis.policies.config import PolicyConfig
+
+# Finite, so that probability · log-probability of an illegal action is 0 and never NaN.
+_ILLEGAL = -1e9
+
+
+class IllegalPositionError(ValueError):
+    """A seat has to decide but has no legal action."""
+
+
+def check_mask(mask: BoolArray, match: IntArray) -> None:
+    """Raise unless every row (n, action) has a legal action; the error names the matches (n,) that have none."""
+    possible = mask.any(axis=1)
+    if possible.all():
+        return
+    stuck = np.unique(match[~possible]).tolist()
+    names = ", ".join(str(name) for name in stuck[:10]) + (f" and {len(stuck) - 10} more" if len(stuck) > 10 else "")
+    if len(stuck) == 1:
+        raise IllegalPositionError(f"Match {names} waits for a decision but its mask allows no action.")
+    raise IllegalPositionError(f"Matches {names} wait for a decision but their masks allow no action.")
+
+
+class HeadsOutput(NamedTuple):
+    """What the heads say, in float32 under any autocast."""
+
+    log_probs: Tensor  # (…, action)
+    value: Tensor  # (…)
+    value_logits: Tensor | None  # (…, bin) of a categorical value
+
+
+class Heads(nn.Module):
+    """Linear heads on normalised features, at first near uniform in the actions and near zero in the value."""
+
+    atoms: Tensor | None
+
+    def __init__(self, config: PolicyConfig, width: int, actions: int) -> None:
+        super().__init__()
+        categorical = config.value == "categorical"
+        self.norm = nn.LayerNorm(width)
+        self.policy = nn.Linear(width, actions)
+        self.value = nn.Linear(width, config.value_bins if categorical else 1)
+        self.register_buffer(
+            "atoms", torch.linspace(-1, 1, config.value_bins) if categorical else None, persistent=False
+        )
+        for head in (self.policy, self.value):
+            nn.init.normal_(head.weight, std=0.01 / width**0.5)
+            nn.init.zeros_(head.bias)
+
+    def forward(self, features: Tensor, mask: Tensor) -> HeadsOutput:
+        features = self.norm(features)
+        logits = self.policy(features).float()
+        log_probs = log_softmax(torch.where(mask, logits, _ILLEGAL), dim=-1)
+        value = self.value(features).float()
+        if self.atoms is None:
+            return HeadsOutput(log_probs, value.squeeze(-1), None)
+        return HeadsOutput(log_probs, (value.softmax(dim=-1) * self.atoms).sum(dim=-1), value)

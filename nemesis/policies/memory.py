@@ -1,0 +1,32 @@
+"""Memory cores: how a decision knows of the same seat's earlier decisions.
+
+All have one face. The state is one flat row of `state_size` numbers per seat, all zero before the first decision.
+
+    step(x (n, width), state (n, state)) → y (n, width), next state (n, state)
+    sequence(x (b, t, width), state (b, state)) → y (b, t, width)
+
+From the same state both give the same outputs. Sequences are causal, so a row may be padded at its end with anything.
+"""
+
+from typing import TypeAlias
+
+from nemesis.policies.config import PolicyConfig, dimensions
+from nemesis.policies.feed_forward import NoMemory
+from nemesis.policies.recurrent import GRUMemory, LSTMMemory
+from nemesis.policies.transformer import TransformerMemory
+
+Memory: TypeAlias = NoMemory | LSTMMemory | GRUMemory | TransformerMemory
+
+
+def memory_core(config: PolicyConfig) -> Memory:
+    """Build the memory that a config names."""
+    width, layers = dimensions(config)
+    match config.memory:
+        case "none":
+            return NoMemory(width, layers)
+        case "lstm":
+            return LSTMMemory(width, layers)
+        case "gru":
+            return GRUMemory(width, layers)
+        case "transformer":
+            return TransformerMemory(width, layers, config.context)

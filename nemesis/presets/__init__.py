@@ -1,0 +1,78 @@
+"""Presets: YAML configs that users start from. The first line of each is a comment that says what it is for."""
+
+import difflib
+import re
+from collections.abc import Mapping
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_SUFFIX = ".yaml"
+
+
+class PresetError(ValueError):
+    """A preset that does not exist or cannot be read."""
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML as people write it: 3e-4 is a number, which YAML 1.1 takes for text."""
+
+
+_Loader.yaml_implicit_resolvers = {key: list(value) for key, value in yaml.SafeLoader.yaml_implicit_resolvers.items()}
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"^[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), "-+.0123456789"
+)
+
+
+def preset_names() -> list[str]:
+    return sorted(file.name.removesuffix(_SUFFIX) for file in _folder().iterdir() if file.name.endswith(_SUFFIX))
+
+
+def preset_summary(name: str) -> str:
+    """Return the sentence on the first line of a preset."""
+    first = _file(name).read_text(encoding="utf-8").partition("\n")[0]
+    return first.removeprefix("#").strip()
+
+
+def load_preset(name_or_path: str | Path) -> dict[str, Any]:
+    """Return the settings of a preset that comes with the package, or of a YAML file."""
+    file = _file(str(name_or_path))
+    try:
+        content = _Loader(file.read_text(encoding="utf-8")).get_single_data()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise PresetError(f"{name_or_path} cannot be read: {reason}.") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        raise PresetError(f"{name_or_path}{line}: not valid YAML, {getattr(error, 'problem', error)}.") from error
+    if not isinstance(content, dict):
+        kind = "empty" if content is None else f"a {type(content).__name__}"
+        raise PresetError(f"{name_or_path} must hold settings as KEY: VALUE lines, but it is {kind}.")
+    return content
+
+
+def dump_yaml(mapping: Mapping[str, Any]) -> str:
+    """Return the mapping as YAML, its order kept."""
+    return yaml.safe_dump(dict(mapping), sort_keys=False, allow_unicode=True)
+
+
+def _folder() -> Traversable:
+    return resources.files(__name__)
+
+
+def _file(name_or_path: str) -> Traversable:
+    names = preset_names()
+    if name_or_path in names:
+        return _folder() / (name_or_path + _SUFFIX)
+    path = Path(name_or_path).expanduser()
+    if path.is_file():
+        return path
+    if path.suffix in (".yaml", ".yml") or path.name != name_or_path:
+        raise PresetError(f"There is no file {name_or_path}.")
+    near = difflib.get_close_matches(name_or_path, names, n=1)
+    question = f" Did you mean {near[0]}?" if near else ""
+    raise PresetError(f"{name_or_path} is not a preset.{question} Presets are {', '.join(names)}; or give a YAML file.")

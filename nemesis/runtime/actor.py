@@ -1,0 +1,95 @@
+"""A policy at play: batches of decisions in, sampled actions out, the memory of every seat kept in between."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from nemesis.core.game import SEATS, BoolArray, Decisions, FloatArray, IntArray, StepPolicy
+from nemesis.policies.heads import check_mask
+from nemesis.policies.policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What an actor decided, row by row."""
+
+    action: IntArray  # (n,)
+    log_prob: FloatArray  # (n,)
+    value: FloatArray  # (n,)
+
+
+class RandomActor:
+    """Plays any seats of a pool by chance, uniformly over what is legal."""
+
+    def __init__(self, seed: int) -> None:
+        self._generator = np.random.default_rng(seed)
+
+    def act(self, decisions: Decisions) -> Choices:
+        check_mask(decisions.mask, decisions.match)
+        legal = decisions.mask.sum(axis=1)
+        action = np.argmax(decisions.mask * self._generator.random(decisions.mask.shape), axis=1)
+        return Choices(action, -np.log(legal).astype(np.float32), np.zeros(len(decisions), dtype=np.float32))
+
+    def forget(self, slot: IntArray) -> None:
+        """Have nothing to clear: chance keeps no memory."""
+
+
+class Actor:
+    """Plays any seats of a pool with one policy."""
+
+    def __init__(self, policy: Policy, slots: int, device: torch.device, seed: int) -> None:
+        self._policy = policy
+        self._device = device
+        self._generator = torch.Generator(device).manual_seed(seed)
+        self._state = torch.zeros(slots * SEATS, policy.state_size, device=device)
+
+    @torch.inference_mode()
+    def act(self, decisions: Decisions) -> Choices:
+        """Sample an action for every decision."""
+        check_mask(decisions.mask, decisions.match)
+        view = torch.from_numpy(decisions.view).to(self._device)
+        mask = torch.from_numpy(decisions.mask).to(self._device)
+        if self._policy.state_size:
+            place = torch.from_numpy(decisions.slot * SEATS + decisions.seat).to(self._device)
+            output = self._policy.step(view, mask, self._state[place])
+            self._state[place] = output.state
+        else:
+            output = self._policy.step(view, mask, self._state[: len(decisions)])
+        # The first of exponential clocks with rates p is distributed as p; an illegal action's never rings.
+        clock = torch.empty_like(output.log_probs).exponential_(generator=self._generator)
+        action = (output.log_probs - clock.log()).argmax(-1)
+        log_prob = output.log_probs.gather(-1, action[:, None])[:, 0]
+        return Choices(action.cpu().numpy(), log_prob.cpu().numpy(), output.value.cpu().numpy())
+
+    def memory(self, slot: IntArray, seat: IntArray) -> FloatArray:
+        """Return the memory of some seats: (n, state)."""
+        place = torch.from_numpy(slot * SEATS + seat).to(self._device)
+        memory: FloatArray = self._state[place].cpu().numpy()
+        return memory
+
+    def forget(self, slot: IntArray) -> None:
+        """Clear the memory of both seats of matches that ended."""
+        if self._policy.state_size and len(slot):
+            places = torch.from_numpy(slot).to(self._device)
+            self._state.view(-1, SEATS, self._policy.state_size)[places] = 0.0
+
+    def snapshot(self) -> dict[str, torch.Tensor]:
+        return {"generator": self._generator.get_state(), "memory": self._state.clone()}
+
+    def restore(self, snapshot: dict[str, torch.Tensor]) -> None:
+        self._generator.set_state(snapshot["generator"])
+        self._state = snapshot["memory"].to(self._device)
+
+
+def as_step_policy(policy: Policy, device: torch.device) -> StepPolicy:
+    """Return the policy as a function of arrays."""
+
+    @torch.inference_mode()
+    def step(view: np.ndarray[Any, Any], mask: BoolArray, state: FloatArray) -> tuple[FloatArray, FloatArray]:
+        arrays = (torch.from_numpy(array).to(device) for array in (view, mask, state))
+        output = policy.step(*arrays)
+        return output.log_probs.exp().cpu().numpy(), output.state.cpu().numpy()
+
+    return StepPolicy(policy.state_size, step)

@@ -1,0 +1,226 @@
+"""Checkpoints: folders that are either whole or recognisably not.
+
+    checkpoints/update-00000100/
+      weights.safetensors    the policy
+      NAME.safetensors       further tensors: optimiser, random states, …
+      state.json             the update, counters, scalars
+      config.yaml            the resolved config, so that the folder needs nothing else
+      manifest.json          format version, sha256 and size of every other file
+
+A checkpoint is written under a temporary name, synced to the disk and then renamed, so that a kill or a power cut
+leaves the previous one in place. Loading checks every file against the manifest and reads no other. Nothing is ever
+unpickled.
+"""
+
+import hashlib
+import json
+import logging
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+import yaml
+from safetensors import SafetensorError
+
+from nemesis.core.errors import UserError
+from nemesis.runtime.run_directory import sync
+
+FORMAT = 1
+_TEMPORARY = ".tmp-"
+_REQUIRED = ("weights.safetensors", "state.json", "config.yaml")
+_log = logging.getLogger(__name__)
+
+
+class CheckpointError(UserError):
+    """A checkpoint cannot be read or written; the message is a sentence that says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A checkpoint whose files have been checked."""
+
+    path: Path
+    update: int
+    state: dict[str, Any]
+    config: dict[str, Any]
+    names: tuple[str, ...]  # of the groups of tensors
+
+    def tensors(self, name: str) -> dict[str, torch.Tensor]:
+        """Read one group of tensors, onto the CPU."""
+        if name not in self.names:
+            raise CheckpointError(f"{self.path} has no tensors called {name}, only {', '.join(self.names)}.")
+        try:
+            loaded = safetensors.torch.load_file(self.path / f"{name}.safetensors")
+        except (OSError, SafetensorError) as error:
+            raise CheckpointError(f"{self.path} can no longer be read ({error}); it may have been pruned.") from error
+        # Loaded tensors are views of the file; copies outlive its removal, on network disks too.
+        return {key: tensor.clone() for key, tensor in loaded.items()}
+
+
+def save_checkpoint(
+    root: Path,
+    update: int,
+    tensors: Mapping[str, Mapping[str, torch.Tensor]],
+    state: Mapping[str, Any],
+    config: Mapping[str, Any],
+) -> Path:
+    """Write a checkpoint, replacing one of the same update, and return its folder.
+
+    Checkpoints of later updates are removed: the run has come back to before them, because they were damaged, and would
+    otherwise one day be taken for its newest.
+    """
+    for name in tensors:
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+            raise ValueError(f"{name!r} cannot name a group of tensors; use lower-case letters, digits and _.")
+    if "weights" not in tensors:
+        raise ValueError("A checkpoint needs a group of tensors called weights.")
+    target = root / f"update-{update:08d}"
+    temporary = root / f"{_TEMPORARY}{target.name}"
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        _remove_temporary(temporary)
+        temporary.mkdir()
+        for name, group in tensors.items():
+            safetensors.torch.save_file(_plain(group), temporary / f"{name}.safetensors")
+        _write(temporary / "state.json", json.dumps({"update": update, "state": dict(state)}, indent=2) + "\n")
+        _write(temporary / "config.yaml", yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
+        files = {
+            file.name: {"sha256": _sha256(file), "size": file.stat().st_size} for file in sorted(temporary.iterdir())
+        }
+        _write(temporary / "manifest.json", json.dumps({"format": FORMAT, "files": files}, indent=2) + "\n")
+        for file in temporary.iterdir():
+            sync(file)
+        sync(temporary)
+        replaced = _hide(target) if target.exists() else None
+        temporary.rename(target)
+        sync(root)
+        if replaced is not None:
+            shutil.rmtree(replaced)
+    except (OSError, SafetensorError) as error:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise CheckpointError(
+            f"The checkpoint {target} could not be written ({error}); free or repair the disk, then resume the run."
+        ) from error
+    for later, path in _checkpoints(root).items():
+        if later > update:
+            _log.warning("Removed %s, from before the run went back to update %d or earlier.", path, update)
+            _remove(path)
+    return target
+
+
+def load_checkpoint(path: Path) -> Checkpoint:
+    """Check every file of a checkpoint and return it."""
+    files = _checked_files(path)
+    try:
+        saved = json.loads((path / "state.json").read_text(encoding="utf-8"))
+        config = yaml.safe_load((path / "config.yaml").read_text(encoding="utf-8"))
+        update, state = saved["update"], saved["state"]
+    except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError) as error:
+        raise CheckpointError(f"{path} is damaged: its state or config cannot be read ({error}).") from error
+    names = tuple(name.removesuffix(".safetensors") for name in files if name.endswith(".safetensors"))
+    return Checkpoint(path, update, state, config, names)
+
+
+def newest_valid(root: Path) -> tuple[Checkpoint, list[str]]:
+    """Return the newest whole checkpoint, and a sentence for each damaged one that was skipped to get there."""
+    skipped: list[str] = []
+    for _, path in sorted(_checkpoints(root).items(), reverse=True):
+        try:
+            return load_checkpoint(path), skipped
+        except CheckpointError as error:
+            skipped.append(f"Skipped a checkpoint: {error}")
+            _log.warning(skipped[-1])
+    remedy = "start afresh with `nemesis train PRESET --run OTHER`, or put a good copy of a checkpoint there."
+    if skipped:
+        raise CheckpointError(
+            f"None of the {len(skipped)} checkpoints in {root} is whole; {remedy} {' '.join(skipped)}"
+        )
+    raise CheckpointError(f"There is no checkpoint in {root}; {remedy}")
+
+
+def prune(root: Path, keep_last: int, keep_every: int) -> None:
+    """Remove leftovers, and all checkpoints but the last few and those of every `keep_every`-th update (0: none)."""
+    if keep_last < 1:
+        raise ValueError(f"keep_last is {keep_last}; at least the last checkpoint must be kept.")
+    checkpoints = _checkpoints(root)
+    for update in sorted(checkpoints)[:-keep_last]:
+        if not keep_every or update % keep_every:
+            _remove(checkpoints[update])
+    for leftover in root.glob(f"{_TEMPORARY}*"):
+        _remove_temporary(leftover)
+
+
+def _checkpoints(root: Path) -> dict[int, Path]:
+    matches = ((re.fullmatch(r"update-(\d+)", path.name), path) for path in root.glob("update-*"))
+    return {int(match[1]): path for match, path in matches if match}
+
+
+def _checked_files(path: Path) -> list[str]:
+    """Return the names of a checkpoint's files after comparing each with the manifest."""
+    try:
+        manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
+        version = manifest["format"]
+        files = {name: (str(entry["sha256"]), int(entry["size"])) for name, entry in manifest["files"].items()}
+    except FileNotFoundError as error:
+        raise CheckpointError(f"{path} is not a checkpoint, or lost its manifest.json.") from error
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise CheckpointError(f"{path} is damaged: manifest.json cannot be read ({error}).") from error
+    if version != FORMAT:
+        raise CheckpointError(
+            f"{path} has format {version}, and this version of Nemesis reads {FORMAT}; update Nemesis."
+        )
+    for name in _REQUIRED:
+        if name not in files:
+            raise CheckpointError(f"{path} is damaged: manifest.json does not list {name}.")
+    for name, (digest, size) in files.items():
+        file = path / name
+        if file.name != name or not file.is_file():
+            raise CheckpointError(f"{path} is damaged: {name} is missing.")
+        if file.stat().st_size != size:
+            raise CheckpointError(f"{path} is damaged: {name} has {file.stat().st_size} bytes instead of {size}.")
+        if _sha256(file) != digest:
+            raise CheckpointError(f"{path} is damaged: {name} does not match its sha256.")
+    return list(files)
+
+
+def _plain(group: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return the tensors as safetensors wants them: on the CPU, contiguous, no two in one storage."""
+    plain: dict[str, torch.Tensor] = {}
+    storages: set[int] = set()
+    for name, tensor in group.items():
+        copy = tensor.detach().cpu().contiguous()
+        if copy.untyped_storage().data_ptr() in storages:
+            copy = copy.clone()
+        storages.add(copy.untyped_storage().data_ptr())
+        plain[name] = copy
+    return plain
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _remove(path: Path) -> None:
+    shutil.rmtree(_hide(path))
+
+
+def _hide(path: Path) -> Path:
+    """Take a checkpoint out of sight in one step, so that a kill during its deletion leaves no half of one."""
+    hidden = path.with_name(f"{_TEMPORARY}removed-{path.name}")
+    _remove_temporary(hidden)
+    return path.rename(hidden)
+
+
+def _remove_temporary(path: Path) -> None:
+    if path.exists():
+        shutil.rmtree(path)

@@ -1,0 +1,59 @@
+"""The whole configuration of a run."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from nemesis.learners.portfolio import PortfolioConfig
+from nemesis.learners.ppo import PPOConfig
+from nemesis.learners.rnad import RNaDConfig
+from nemesis.policies.config import PolicyConfig
+from nemesis.runtime.metrics import TrackingConfig
+
+LearnerConfig = Annotated[PPOConfig | RNaDConfig | PortfolioConfig, Field(discriminator="algorithm")]
+
+
+class CollectionConfig(BaseModel):
+    """How matches are played for learning."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    slots: int = Field(1024, ge=1, le=1_000_000, description="matches in flight")
+    decisions: int = Field(8192, ge=1, description="decisions played for each update")
+
+
+class EvaluationConfig(BaseModel):
+    """How strength is measured during a run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    interval: int = Field(100, ge=1, description="updates between evaluations")
+    matches: int = Field(2000, ge=2, description="matches against random play, where no exact measure exists")
+
+
+class CheckpointsConfig(BaseModel):
+    """When the run is saved, and what is kept."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    interval: int = Field(200, ge=1, description="updates between checkpoints")
+    keep_last: int = Field(3, ge=1, description="newest checkpoints that are kept")
+    keep_every: int = Field(0, ge=0, description="keep those of every so many updates for good; 0 keeps none")
+
+
+class RunConfig(BaseModel):
+    """Everything that decides what a run does."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    game: str = Field(description="family:game, for example openspiel:leduc_poker or openspiel:liars_dice(dice_sides=4)")
+    seed: int = Field(0, ge=0, lt=2**63, description="one seed for weights, matches, actions and minibatches")
+    updates: int = Field(1000, ge=1, description="length of the run")
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="where the networks run; auto takes CUDA if there")
+    threads: int = Field(1, ge=1, le=1024, description="threads of one tensor operation on the CPU")
+    collection: CollectionConfig = CollectionConfig()
+    policy: PolicyConfig = PolicyConfig()
+    learner: LearnerConfig = RNaDConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+    checkpoints: CheckpointsConfig = CheckpointsConfig()
+    tracking: TrackingConfig = TrackingConfig()

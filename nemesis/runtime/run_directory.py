@@ -1,0 +1,260 @@
+"""The run directory: everything a run knows, on disk, in open formats.
+
+    config.yaml        the resolved config; its presence means that there is a run here
+    environment.json   commit, Python, packages and machine that the run began with
+    metrics.jsonl      one line per report                                     (metrics.py)
+    tensorboard/       the same numbers as TensorBoard events                  (metrics.py)
+    checkpoints/       one folder per checkpoint                               (checkpoints.py)
+    run.log            what the package logged
+    lock, holder.json  who is writing here now
+
+One process writes, any number read. The writer holds a lock that the operating system frees however the process ends,
+so `holder.json` is believed only while the lock is held. Readers need no lock.
+"""
+
+import json
+import logging
+import os
+import platform
+import re
+import shutil
+import socket
+import subprocess
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import yaml
+from filelock import FileLock, Timeout
+
+from nemesis.core.errors import UserError
+
+_PACKAGE = "nemesis"
+_DISTRIBUTION = "nemesis-rl"
+# What a creation that was killed before it wrote the config may leave behind.
+_LEFTOVERS = frozenset({"lock", "holder.json", "environment.json", "run.log"})
+
+
+class RunError(UserError):
+    """A run directory cannot be used as asked; the message is a sentence that says what to do."""
+
+
+class RunDirectory:
+    """A run directory held for writing. Use `create` or `open`, as a context manager or with `close`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        # A forked child would keep the lock after its parent has died: start workers by spawn.
+        self._lock = FileLock(path / "lock", thread_local=False)
+        self._log: _RunLog | None = None
+        self._hold()
+
+    @classmethod
+    def create(cls, path: Path, config: dict[str, Any]) -> Self:
+        """Begin a run in a directory that is new or empty."""
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            names = {entry.name for entry in path.iterdir() if not entry.name.startswith(".tmp-")}
+        except OSError as error:
+            raise RunError(f"{path} cannot be a run directory ({error.strerror}); choose another --run.") from error
+        if "config.yaml" not in names and names - _LEFTOVERS:
+            raise RunError(f"{path} holds files but no run, and nothing is mixed into them; choose another --run.")
+        run = cls(path)
+        try:
+            if (path / "config.yaml").exists():
+                raise RunError(
+                    f"{path} already has a run; continue it with `nemesis resume {path}` or choose another --run."
+                )
+            replace_file(path / "environment.json", json.dumps(environment(), indent=2) + "\n")
+            replace_file(path / "config.yaml", yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
+        except BaseException:
+            run.close()
+            raise
+        return run
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Take an existing run to continue it."""
+        cls.config_of(path)
+        return cls(path)
+
+    @staticmethod
+    def config_of(path: Path) -> dict[str, Any]:
+        """Return the config of a run; needs no lock."""
+        try:
+            config = yaml.safe_load((path / "config.yaml").read_text(encoding="utf-8"))
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise RunError(
+                f"There is no run in {path}; start one with `nemesis train PRESET --run {path}` or name another."
+            ) from error
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            reason = " ".join(str(error).split())
+            raise RunError(f"{path / 'config.yaml'} cannot be read ({reason}); put its original back.") from error
+        if not isinstance(config, dict):
+            raise RunError(f"{path / 'config.yaml'} is not a mapping of settings; put its original back.")
+        return config
+
+    @classmethod
+    def checkpoints_of(cls, path: Path) -> Path:
+        """Return where the checkpoints of a run are; needs no lock."""
+        cls.config_of(path)
+        return path / "checkpoints"
+
+    @property
+    def metrics_path(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    @property
+    def checkpoints_path(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def log_path(self) -> Path:
+        return self.path / "run.log"
+
+    @property
+    def tensorboard_path(self) -> Path:
+        return self.path / "tensorboard"
+
+    def close(self) -> None:
+        """Stop logging here and let others take the directory. May be called twice."""
+        if self._log is not None:
+            self._log.detach()
+            self._log = None
+            (self.path / "holder.json").unlink(missing_ok=True)
+            self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _hold(self) -> None:
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise RunError(_refusal(self.path)) from None
+        except OSError as error:
+            raise RunError(f"{self.path} cannot be written to ({error.strerror}); choose another --run.") from error
+        try:
+            holder = {"pid": os.getpid(), "host": socket.gethostname(), "started": _now()}
+            replace_file(self.path / "holder.json", json.dumps(holder) + "\n")
+            self._log = _RunLog(self.log_path)
+        except BaseException:
+            self._lock.release()
+            raise
+
+
+def environment() -> dict[str, Any]:
+    """Return the code, packages and machine of this process. Environment variables may be secrets and stay out."""
+    return {
+        "created": _now(),
+        "git": _git(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cpus": os.cpu_count(),
+        "packages": _packages(),
+    }
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a file so that whoever looks, even after a power cut, finds the old text or the new, never a part."""
+    temporary = path.with_name(f".tmp-{path.name}")
+    temporary.write_text(text, encoding="utf-8")
+    sync(temporary)
+    temporary.replace(path)
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file's content, or a directory's list of names, is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class _RunLog(logging.FileHandler):
+    """Sends the package's records to one file. The package logs at INFO while any run is open, and then as before."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, encoding="utf-8")
+        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        logger = logging.getLogger(_PACKAGE)
+        others = self._attached(logger)
+        self._level_before: int = others[0]._level_before if others else logger.level
+        logger.addHandler(self)
+        if logger.getEffectiveLevel() > logging.INFO:
+            logger.setLevel(logging.INFO)
+
+    def detach(self) -> None:
+        logger = logging.getLogger(_PACKAGE)
+        logger.removeHandler(self)
+        self.close()
+        if not self._attached(logger):
+            logger.setLevel(self._level_before)
+
+    @staticmethod
+    def _attached(logger: logging.Logger) -> list["_RunLog"]:
+        return [handler for handler in logger.handlers if isinstance(handler, _RunLog)]
+
+
+def _refusal(path: Path) -> str:
+    remedy = "wait for it to end, stop it, or choose another --run."
+    try:
+        holder = json.loads((path / "holder.json").read_text(encoding="utf-8"))
+        who = f"process {holder['pid']} on {holder['host']}, since {holder['started']}"
+    except (OSError, ValueError, LookupError, TypeError):  # the holder has taken the lock but not yet signed
+        who = "another process"
+    return f"{path} is in use by {who}; {remedy}"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _packages() -> dict[str, str]:
+    try:
+        requirements = metadata.requires(_DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:  # run from a source tree that was never installed
+        return {}
+    names = [_DISTRIBUTION] + [
+        re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0]
+        for requirement in requirements
+        if 'extra == "dev"' not in requirement
+    ]
+    versions = {}
+    for name in names:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:  # an extra that is not installed
+            continue
+    return versions
+
+
+def _git() -> dict[str, Any] | None:
+    """Return commit and dirtiness of the checkout that holds the package, or else the working directory."""
+    program = shutil.which("git")
+    if program is None:
+        return None
+
+    def ask(directory: Path, *arguments: str) -> str | None:
+        command = [program, "-C", str(directory), *arguments]
+        try:
+            return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()  # noqa: S603
+        except (OSError, subprocess.SubprocessError):
+            return None
+
+    for directory in (Path(__file__).parent, Path.cwd()):
+        commit = ask(directory, "rev-parse", "HEAD")
+        if commit is not None:
+            # As in `git describe --dirty`, untracked files do not count: the run directory may be one.
+            changes = ask(directory, "status", "--porcelain", "--untracked-files=no")
+            return {"commit": commit, "dirty": None if changes is None else changes != ""}
+    return None

@@ -1,0 +1,304 @@
+"""One run, from a configuration to checkpoints: play, learn, evaluate, save, in one process and in a fixed order.
+
+Everything that the next step depends on, matches in flight included, is in the checkpoint, so that a run that was killed
+and resumed ends in the same weights as one that was not.
+"""
+
+import logging
+import random
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any, cast
+
+import numpy as np
+import torch
+from rich.console import Console
+
+from nemesis.core.config import ConfigError, build_config
+from nemesis.core.errors import UserError
+from nemesis.games import open_game
+from nemesis.learners.interface import PolicyModule
+from nemesis.learners.optimiser import DivergedError
+from nemesis.policies.policy import Policy
+from nemesis.runtime.actor import Actor
+from nemesis.runtime.assembly import build_learner, build_policy, choose_device
+from nemesis.runtime.checkpoints import Checkpoint, newest_valid, prune, save_checkpoint
+from nemesis.runtime.collector import Clock, Collector
+from nemesis.runtime.config import RunConfig
+from nemesis.runtime.display import Display, Progress, open_display
+from nemesis.runtime.evaluation import measure
+from nemesis.runtime.matches import play, slots_for
+from nemesis.runtime.metrics import Metrics, check_tracking, read_metrics
+from nemesis.runtime.random_states import capture_random_states, restore_random_states
+from nemesis.runtime.run_directory import RunDirectory
+from nemesis.runtime.state_tree import flatten_state, unflatten_state
+
+_log = logging.getLogger(__name__)
+
+_RATING_MATCHES = 512  # per pair of references
+_MAY_CHANGE = ("updates", "device", "threads", "evaluation", "checkpoints", "tracking")
+_SPEED_WINDOW = 50  # updates over which rates are averaged
+
+
+def train(config: RunConfig, path: Path, console: Console | None = None) -> None:
+    """Start a run in a new directory and take it to its end."""
+    check_tracking(config.tracking)
+    run = Run(config)
+    with RunDirectory.create(path, config.model_dump(mode="json")) as directory:
+        run.go(directory, console or Console(), resumed=False)
+
+
+def resume(path: Path, overrides: Sequence[str] = (), console: Console | None = None) -> None:
+    """Continue a run from its newest valid checkpoint; settings that keep it the same run may be changed."""
+    console = console or Console()
+    with RunDirectory.open(path) as directory:
+        checkpoint, skipped = newest_valid(directory.checkpoints_path)
+        for sentence in skipped:
+            console.print(f"[bold red]Warning:[/] {sentence}", highlight=False)
+        config = _changed(build_config(RunConfig, checkpoint.config), overrides)
+        check_tracking(config.tracking)
+        run = Run(config)
+        run.restore(checkpoint)
+        if run.update >= config.updates:
+            raise UserError(
+                f"{path} has finished its {config.updates} updates; "
+                f"add some with `nemesis resume {path} updates={2 * config.updates}`."
+            )
+        run.go(directory, console, resumed=True)
+
+
+class Run:
+    """The parts of a run, in memory."""
+
+    def __init__(self, config: RunConfig) -> None:
+        torch.set_num_threads(config.threads)
+        self.config = config
+        self.device = choose_device(config)
+        self.game = open_game(config.game)
+        weights, matches, actions, minibatches, self._rating_seed = (
+            int(seed.generate_state(1)[0]) for seed in np.random.SeedSequence(config.seed).spawn(5)
+        )
+        random.seed(weights)
+        np.random.seed(weights)  # noqa: NPY002  libraries may draw from the global generator
+        torch.manual_seed(weights)
+        self.policy = build_policy(config, self.game).to(self.device)
+        self.learner = build_learner(self.policy, config, self.device, minibatches, self._rate)
+        self.clock = Clock()
+        slots = config.collection.slots
+        self.collector = Collector(
+            self.game,
+            self.game.pool(slots, matches),
+            Actor(self.policy, slots, self.device, actions),
+            config.learner.sequence_length if self.policy.state_size else None,
+            self.clock,
+        )
+        self.update = 0
+
+    def step(self) -> dict[str, float]:
+        """Play one batch and learn from it."""
+        config = self.config
+        started = perf_counter()
+        busy = self.clock.simulate + self.clock.infer
+        trajectories = self.collector.collect(config.collection.decisions, self.update)
+        collected = perf_counter()
+        metrics = self.learner.update(trajectories, self.update / config.updates)
+        learned = perf_counter()
+        self.clock.learn += learned - collected
+        self.clock.other += collected - started - (self.clock.simulate + self.clock.infer - busy)
+        self.update += 1
+        staleness = self.update - 1 - trajectories.version
+        return {f"learner/{name}": value for name, value in metrics.items()} | {
+            "collection/decisions": float(self.collector.decisions),
+            "collection/matches": float(self.collector.matches),
+            "collection/voided": float(self.collector.voided),
+            "collection/batch": float(trajectories.decisions),
+            "collection/episode_length": trajectories.decisions / trajectories.episodes,
+            "collection/staleness": float(staleness.mean()),
+        }
+
+    def evaluate(self) -> dict[str, float]:
+        """Measure the last weights and the averaged ones."""
+        started = perf_counter()
+        average = cast(Policy, self.learner.average)
+        matches, seed = self.config.evaluation.matches, self.config.seed
+        last = measure(self.game, self.policy, self.device, matches, seed).metrics()
+        averaged = measure(self.game, average, self.device, matches, seed).metrics()
+        self.clock.other += perf_counter() - started
+        return last | {f"{name}_average": value for name, value in averaged.items()}
+
+    def save(self, root: Path) -> Path:
+        """Write a checkpoint and drop those that need not be kept."""
+        learner = self.learner.state()
+        optimiser, optimiser_tree = flatten_state(learner.pop("optimiser"))
+        average = learner["average"].pop("weights")
+        rest, rest_tree = flatten_state(learner)
+        collector, collector_tree = flatten_state(self.collector.snapshot())
+        generators, generators_rest = capture_random_states()
+        progress = self.update / self.config.updates
+        path = save_checkpoint(
+            root,
+            self.update,
+            {
+                "weights": self.policy.state_dict(),
+                "average": average,
+                "optimiser": optimiser,
+                "learner": rest,
+                "collector": collector,
+                "random": generators,
+            },
+            {
+                "learning_rate": self.config.learner.learning_rate.at(progress),
+                "decisions": self.collector.decisions,
+                "matches": self.collector.matches,
+                "optimiser": optimiser_tree,
+                "learner": rest_tree,
+                "collector": collector_tree,
+                "random": generators_rest,
+            },
+            self.config.model_dump(mode="json"),
+        )
+        prune(root, self.config.checkpoints.keep_last, self.config.checkpoints.keep_every)
+        return path
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Take everything from a checkpoint of the same configuration."""
+        trees = checkpoint.state
+        self.update = checkpoint.update
+        self.policy.load_state_dict(checkpoint.tensors("weights"))
+        learner = unflatten_state(checkpoint.tensors("learner"), trees["learner"])
+        learner["optimiser"] = unflatten_state(checkpoint.tensors("optimiser"), trees["optimiser"])
+        learner["average"]["weights"] = checkpoint.tensors("average")
+        self.learner.restore(learner)
+        self.collector.restore(unflatten_state(checkpoint.tensors("collector"), trees["collector"]))
+        restore_random_states(checkpoint.tensors("random"), trees["random"])
+
+    def go(self, directory: RunDirectory, console: Console, resumed: bool) -> None:
+        """Run to the end, reporting to the directory and the console."""
+        config = self.config
+        root = directory.checkpoints_path
+        title = f"{config.game} · {config.learner.algorithm} · {directory.path}"
+        with (
+            Metrics(directory, config.tracking, self.update if resumed else None) as metrics,
+            open_display(title, config.updates, console) as display,
+        ):
+            _log.info("%s at update %d of %d", "Resumed" if resumed else "Started", self.update, config.updates)
+            reporter = _Reporter(self, display, _past_evaluations(directory.metrics_path))
+            try:
+                if not resumed:
+                    metrics.write(0, reporter.evaluated(self.evaluate()))
+                    self.save(root)
+                while self.update < config.updates:
+                    values = self.step()
+                    last = self.update == config.updates
+                    if last or self.update % config.evaluation.interval == 0:
+                        values |= reporter.evaluated(self.evaluate())
+                    metrics.write(self.update, values | reporter.report(values))
+                    if last or self.update % config.checkpoints.interval == 0:
+                        metrics.flush()
+                        self.save(root)
+            except (KeyboardInterrupt, DivergedError) as error:
+                metrics.flush()
+                _log.warning("Stopped at update %d by %s; saved to %s", self.update, repr(error), self.save(root))
+                raise
+            _log.info("Finished at update %d", self.update)
+        _print_outcome(console, reporter.history, directory.path)
+
+    def _rate(self, policies: Sequence[PolicyModule]) -> list[float]:
+        """Rate policies by their mean return against each other."""
+        rating = np.zeros(len(policies))
+        slots = slots_for(_RATING_MATCHES)
+        for first in range(len(policies)):
+            for second in range(first):
+                pair = (
+                    Actor(cast(Policy, policies[number]), slots, self.device, self._rating_seed + number)
+                    for number in (first, second)
+                )
+                score = play(self.game, *pair, _RATING_MATCHES, self._rating_seed).mean
+                rating[first] += score
+                rating[second] -= score
+        return rating.tolist()
+
+
+class _Reporter:
+    """Keeps what the display shows: rates over the last updates, and the evaluations so far."""
+
+    def __init__(self, run: Run, display: Display, history: list[tuple[int, dict[str, float]]]) -> None:
+        self._run = run
+        self._display = display
+        self.history = history
+        self._marks = deque([(perf_counter(), run.update, run.collector.decisions)], maxlen=_SPEED_WINDOW)
+
+    def evaluated(self, values: dict[str, float]) -> dict[str, float]:
+        self.history.append((self._run.update, values))
+        return {f"evaluation/{name}": value for name, value in values.items()}
+
+    def report(self, values: dict[str, float]) -> dict[str, float]:
+        """Show the latest update; returns its rates as metrics."""
+        run = self._run
+        now, (then, update, decisions) = perf_counter(), self._marks[0]
+        self._marks.append((now, run.update, run.collector.decisions))
+        speed = (run.collector.decisions - decisions) / (now - then)
+        clock = run.clock
+        parts = {"simulate": clock.simulate, "infer": clock.infer, "learn": clock.learn, "other": clock.other}
+        split = {name: seconds / sum(parts.values()) for name, seconds in parts.items()}
+        self._display.update(
+            Progress(
+                update=run.update,
+                total=run.config.updates,
+                decisions=run.collector.decisions,
+                decisions_per_second=speed,
+                updates_per_second=(run.update - update) / (now - then),
+                time_split=split,
+                losses={
+                    name.removeprefix("learner/"): value
+                    for name, value in values.items()
+                    if name.startswith("learner/") and name != "learner/skipped_steps"
+                },
+                evaluation=self.history,
+                skipped_steps=int(values["learner/skipped_steps"]),
+            )
+        )
+        return {"speed/decisions_per_second": speed} | {f"time/{name}": share for name, share in split.items()}
+
+
+def _changed(config: RunConfig, overrides: Sequence[str]) -> RunConfig:
+    """Apply overrides to a run's own configuration, refusing those that would make it another run."""
+    for override in overrides:
+        name = override.partition("=")[0].partition(".")[0]
+        if name in RunConfig.model_fields and name not in _MAY_CHANGE:
+            raise ConfigError(
+                f"{override.partition('=')[0]} cannot change when a run is resumed; start a new run instead.\n"
+                f"What can change: {', '.join(_MAY_CHANGE)}."
+            )
+    return build_config(RunConfig, config.model_dump(mode="json"), overrides)
+
+
+def _past_evaluations(path: Path) -> list[tuple[int, dict[str, float]]]:
+    """Read the evaluations that a run has made before."""
+    history = []
+    for line in read_metrics(path):
+        found = {
+            name.removeprefix("evaluation/"): value for name, value in line.items() if name.startswith("evaluation/")
+        }
+        if found:
+            history.append((line["update"], found))
+    return history
+
+
+def _print_outcome(console: Console, history: list[tuple[int, dict[str, Any]]], path: Path) -> None:
+    (first_update, before), (last_update, after) = history[0], history[-1]
+    if "nash_conv" in after:
+        console.print(
+            f"Exact NashConv: {before['nash_conv']:.4f} before (update {first_update}) → {after['nash_conv']:.4f} after "
+            f"(update {last_update}), {after['nash_conv_average']:.4f} with averaged weights. Zero is a Nash equilibrium.",
+            highlight=False,
+        )
+    else:
+        console.print(
+            f"Return against random play: {before['return_against_random']:+.4f} before → "
+            f"{after['return_against_random']:+.4f} after (update {last_update}).",
+            highlight=False,
+        )
+    console.print(f"The run is in {path}; measure it with `nemesis evaluate {path}`.", highlight=False)

@@ -1,0 +1,210 @@
+"""The command line: what it prints, how it exits, and that the user's mistakes never show a traceback."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from nemesis.cli import main
+from nemesis.presets import preset_names
+
+SMALL = ["collection.slots=16", "collection.decisions=64", "policy.size=nano"]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A finished run of three updates."""
+    folder = tmp_path / "run"
+    assert main(["train", "kuhn", *SMALL, "updates=3", "--run", str(folder)]) == 0
+    return folder
+
+
+def nemesis(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-c", "import sys; from nemesis.cli import main; sys.exit(main())", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, check=False)
+
+
+def complaint(capfd: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Run a command that must fail because of its user, and return what it says."""
+    assert main(list(arguments)) == 2
+    captured = capfd.readouterr()
+    assert captured.out == ""
+    assert "Traceback" not in captured.err
+    assert len(captured.err.splitlines()) <= 2
+    return captured.err.strip()
+
+
+def test_help_is_short_and_names_every_command():
+    result = nemesis("--help")
+    assert result.returncode == 0
+    assert len(result.stdout.splitlines()) <= 20
+    for command in ("train", "resume", "evaluate", "config", "doctor", "--version", "--install-completion"):
+        assert command in result.stdout
+
+
+def test_help_does_not_wait_for_torch():
+    script = "import sys; from nemesis.cli import main; main(['--help']); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, check=False).returncode == 0
+
+
+def test_help_of_train_tells_its_arguments(capfd: pytest.CaptureFixture[str]):
+    assert main(["train", "--help"]) == 0
+    text = capfd.readouterr().out
+    assert "nemesis train PRESET [KEY=VALUE ...]" in text
+    assert "--dry-run" in text
+    assert len(text.splitlines()) <= 20
+
+
+def test_version(capfd: pytest.CaptureFixture[str]):
+    assert main(["--version"]) == 0
+    assert re.fullmatch(r"\d+\.\d+\.\d+\n", capfd.readouterr().out)
+
+
+def test_completion_installs_and_completes_commands(tmp_path: Path):
+    result = nemesis("--install-completion", "--shell", "bash", HOME=str(tmp_path))
+    assert result.returncode == 0
+    (script,) = tmp_path.rglob("completions/nemesis")
+    ask = f"source {script}; COMP_WORDS=(nemesis ev); COMP_CWORD=1; _nemesis; echo $COMPREPLY"
+    answer = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "evaluate"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["trian", "kuhn"], 'Unknown command "trian". Did you mean "train"?'),
+        (["train"], "PRESET requires an argument"),
+        (["train", "kuhn", "--runs", "x"], "Unknown option: --runs. Did you mean --run?"),
+        (["evaluate", "x", "--matches", "0"], "matches must be a whole number of at least 2, not 0."),
+        (["train", "khun"], "khun is not a preset. Did you mean kuhn?"),
+        (["train", "mine.yaml"], "There is no file mine.yaml."),
+        (["train", "kuhn", "updates", "--dry-run"], '"updates" is not an override.'),
+        (
+            ["train", "kuhn", "learner.learning_rat=1"],
+            "learner.learning_rat is not a setting. Did you mean learner.learning_rate?",
+        ),
+        (["config", "show", "kuhn", "updates=0"], "updates must be a whole number of at least 1, not 0."),
+        (["config", "fields", "nothing"], "No setting starts with nothing."),
+        (["resume", "nowhere"], "nowhere"),
+        (["evaluate", "nowhere"], "nowhere"),
+        (["evaluate", "nowhere", "--json", "no/such/file"], "there is no folder no/such"),
+        (["config", "show", "kuhn", "game=openspiel:khun_poker"], "khun_poker"),
+        (["config", "show", "kuhn", "game=chess"], "chess"),
+    ],
+)
+def test_a_mistake_gets_a_sentence_and_exit_code_2(
+    arguments: list[str], sentence: str, capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert sentence in complaint(capfd, *arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_mistake_reaches_the_exit_code_of_the_process():
+    result = nemesis("train", "kuhn", "learner.algorithm=pppo")
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("learner.algorithm must be one of ppo, rnad, portfolio")
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("preset", preset_names())
+def test_every_preset_is_listed_and_valid(preset: str, capfd: pytest.CaptureFixture[str]):
+    assert main(["config", "list"]) == 0
+    assert re.search(rf"^{preset} +\w.*$", capfd.readouterr().out, re.MULTILINE)
+    assert main(["config", "show", preset]) == 0
+    assert re.match(r"# policy: [\d,]+ parameters\n", capfd.readouterr().out)
+
+
+def test_what_config_show_prints_is_a_preset_again(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    assert main(["config", "show", "kuhn", "learner.learning_rate=3e-4", "updates=7"]) == 0
+    shown = capfd.readouterr().out
+    assert yaml.safe_load(shown)["updates"] == 7
+    (tmp_path / "mine.yaml").write_text(shown)
+    assert main(["config", "show", str(tmp_path / "mine.yaml")]) == 0
+    assert capfd.readouterr().out == shown
+
+
+def test_config_fields_tells_ranges_and_defaults(capfd: pytest.CaptureFixture[str]):
+    assert main(["config", "fields", "learner."]) == 0
+    text = capfd.readouterr().out
+    assert "learner.algorithm: one of ppo, rnad, portfolio;" in text
+    assert "\ncollection" not in text
+
+
+def test_config_schema_is_json(capfd: pytest.CaptureFixture[str]):
+    assert main(["config", "schema"]) == 0
+    schema = json.loads(capfd.readouterr().out)
+    assert "learner" in schema["properties"]
+
+
+def test_a_closed_pipe_is_no_error():
+    command = (
+        f"{sys.executable} -c 'import sys; from nemesis.cli import main; sys.exit(main())' config schema | head -1"
+    )
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert result.stdout == "{\n"
+    assert result.stderr == ""
+
+
+def test_doctor_tells_versions_and_finds_nothing_missing(capfd: pytest.CaptureFixture[str]):
+    assert main(["doctor"]) == 0
+    text = capfd.readouterr().out
+    for word in ("python", "cores", "memory", "accelerators", "TensorBoard", "torch", "open_spiel"):
+        assert word in text
+
+
+def test_a_dry_run_prints_the_config_and_writes_nothing(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "leduc", "--dry-run", "policy.memory=lstm"]) == 0
+    text = capfd.readouterr().out
+    assert text.startswith("# policy: ")
+    assert yaml.safe_load(text)["policy"]["memory"] == "lstm"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_is_named_after_its_preset_unless_told(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "kuhn", *SMALL, "updates=1"]) == 0
+    (folder,) = Path("runs").iterdir()
+    assert re.fullmatch(r"kuhn-\d{8}-\d{6}", folder.name)
+
+
+def test_train_then_evaluate_then_resume(run: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    file = tmp_path / "figures.json"
+    assert main(["evaluate", str(run), "--matches", "50", "--json", str(file)]) == 0
+    assert "NashConv" in capfd.readouterr().out
+    assert json.loads(file.read_text())
+    assert main(["resume", str(run), "updates=5"]) == 0
+    assert main(["evaluate", str(run)]) == 0
+
+
+def test_a_run_is_never_overwritten(run: Path, capfd: pytest.CaptureFixture[str]):
+    capfd.readouterr()
+    assert str(run) in complaint(capfd, "train", "kuhn", *SMALL, "updates=3", "--run", str(run))
+
+
+def test_an_interrupt_ends_quietly(tmp_path: Path):
+    command = [sys.executable, "-c", "import sys; from nemesis.cli import main; sys.exit(main())"]
+    folder = tmp_path / "run"
+    process = subprocess.Popen(
+        [*command, "train", "kuhn", *SMALL, "updates=1000000", "--run", str(folder)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    metrics = folder / "metrics.jsonl"
+    while process.poll() is None and not (metrics.exists() and metrics.stat().st_size) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
