@@ -8,7 +8,6 @@ from cyclopts import App, CycloptsError
 
 from nemesis.cli import config, doctor, evaluate, train
 from nemesis.core.errors import UserError
-from nemesis.presets import PresetError
 
 _USAGE = 2
 _INTERRUPTED = 130
@@ -20,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = _app()(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
-    except (UserError, PresetError, CycloptsError) as error:
+    except (UserError, CycloptsError) as error:
         print(error, file=sys.stderr)
         return _USAGE
     except KeyboardInterrupt:

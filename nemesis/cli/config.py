@@ -55,10 +55,12 @@ def schema() -> None:
 
 
 def resolve(preset: str, overrides: Sequence[str]) -> "RunConfig":
+    """Return the config of a preset with overrides."""
+    settings = load_preset(preset)
     from nemesis.core.config import build_config
     from nemesis.runtime.config import RunConfig
 
-    return build_config(RunConfig, load_preset(preset), overrides)
+    return build_config(RunConfig, settings, overrides)
 
 
 def resolved_yaml(config: "RunConfig") -> str:

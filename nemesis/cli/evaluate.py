@@ -19,8 +19,8 @@ def evaluate(run: Path, /, *, matches: int | None = None, seed: int = 0, json: P
     """
     if seed < 0:
         raise UserError(f"--seed must be a whole number of at least 0, not {seed}.")
-    if json and not json.parent.is_dir():
-        raise UserError(f"{json} cannot be written: there is no folder {json.parent}.")
+    if json:
+        _check_writable(json)
     from nemesis.core.config import build_config
     from nemesis.runtime import evaluation
     from nemesis.runtime.config import EvaluationConfig
@@ -33,3 +33,14 @@ def evaluate(run: Path, /, *, matches: int | None = None, seed: int = 0, json: P
         print(f"{label:{width}}  {figure}")
     if json:
         json.write_text(json_format.dumps(result.as_json(), indent=2) + "\n", encoding="utf-8")
+
+
+def _check_writable(file: Path) -> None:
+    """Fail before the work is done, not after it, and leave no empty file should the work fail."""
+    existed = file.exists()
+    try:
+        file.open("a").close()
+        if not existed:
+            file.unlink()
+    except OSError as error:
+        raise UserError(f"{file} cannot be written: {error.strerror}.") from error

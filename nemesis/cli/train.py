@@ -26,9 +26,9 @@ def train(
         run: new folder for everything the run writes; runs/PRESET-DATE-TIME unless given
         dry_run: build everything, print the resolved config, and stop
     """
+    config = resolve(preset, overrides)
     from nemesis.runtime import training
 
-    config = resolve(preset, overrides)
     if dry_run:
         training.Run(config)
         print(resolved_yaml(config), end="")

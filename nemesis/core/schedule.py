@@ -34,6 +34,6 @@ class Schedule(BaseModel):
         """Return the value at a progress between 0 and 1."""
         progress = min(max(progress, 0.0), 1.0)
         if self.shape == "exponential":
-            return self.start * (self.end / self.start) ** progress
+            return self.start * math.pow(self.end / self.start, progress)
         fraction = progress if self.shape == "linear" else (1 - math.cos(math.pi * progress)) / 2
         return self.start + (self.end - self.start) * fraction

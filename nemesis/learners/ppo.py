@@ -3,8 +3,8 @@
     L = E[−min(r A, clip(r, 1 − ε, 1 + ε) A)] + β E[(V − target)²] − γ E[H(π)],   r = π(a|s) / π_old(a|s)
 
 Schulman et al. 2017, "Proximal Policy Optimization Algorithms". Advantages come from GAE, or from V-trace where data
-is stale. Annealed entropy is what makes it a serious learner of games with hidden information: Rudolph, Sokota et al. 2025,
-"Reevaluating Policy Gradient Methods for Imperfect-Information Games".
+is stale. Annealed entropy is what makes it a serious learner of games with hidden information: Rudolph, Sokota et al.
+2025, "Reevaluating Policy Gradient Methods for Imperfect-Information Games".
 """
 
 from collections.abc import Mapping
@@ -51,7 +51,9 @@ class PPOConfig(BaseModel):
     gradient_clip: float = Field(1.0, gt=0, description="largest gradient norm")
     kl_stop: float | None = Field(None, gt=0, description="leave an update early past this KL from the data policy")
     weight_decay: float = Field(0.0, ge=0, description="AdamW's weight decay")
-    sequence_length: int = Field(64, ge=1, description="decisions of backpropagation through time (policies with memory)")
+    sequence_length: int = Field(
+        64, ge=1, description="decisions of backpropagation through time (policies with memory)"
+    )
     average_decay: float = Field(0.999, ge=0, lt=1, description="decay per update of the averaged copy of the weights")
     precision: Literal["float32", "bfloat16", "float16"] = Field(
         "float32", description="arithmetic of the forward pass; float16 scales gradients and is for CUDA"

@@ -83,7 +83,8 @@ class RNaD:
         else:
             uniform = losses.uniform_log_probs(batch.mask)
             anchors.append(Anchor("kl_magnet", config.magnet_weight.at(progress), uniform))
-            anchors.append(Anchor("kl_data", config.data_weight.at(progress), batch.run_all(core.forward).log_probs))
+            if (data_weight := config.data_weight.at(progress)) > 0:
+                anchors.append(Anchor("kl_data", data_weight, batch.run_all(core.forward).log_probs))
         self._updates += 1
         return anchored_update(core, batch, trajectories, reward, anchors, config, progress)
 
@@ -122,8 +123,8 @@ def anchored_update(
 def transformation(trajectories: Trajectories, log_ratio: FloatArray) -> FloatArray:
     """Return what each decision earns for η = 1: −log(π/π_ref) of its action, + the opponent's until the next one.
 
-    Both seats of a match must be in the batch. What an opponent earned before a seat's first decision is left out, since
-    nothing that the seat does can change it.
+    Both seats of a match must be in the batch. What an opponent earned before a seat's first decision is left out,
+    since nothing that the seat does can change it.
     """
     episode = np.repeat(np.arange(trajectories.episodes), trajectories.lengths)
     match, seat = trajectories.match[episode], trajectories.seat[episode]

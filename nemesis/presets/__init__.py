@@ -10,10 +10,12 @@ from typing import Any
 
 import yaml
 
+from nemesis.core.errors import UserError
+
 _SUFFIX = ".yaml"
 
 
-class PresetError(ValueError):
+class PresetError(UserError):
     """A preset that does not exist or cannot be read."""
 
 

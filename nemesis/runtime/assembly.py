@@ -70,5 +70,3 @@ def load_policy(path: str | Path, average: bool = False) -> Policy:
     policy = build_policy(config, open_game(config.game))
     policy.load_state_dict(checkpoint.tensors("average" if average else "weights"))
     return policy.eval()
-
-

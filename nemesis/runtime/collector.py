@@ -1,7 +1,7 @@
 """Plays matches and hands over the episodes that are finished.
 
-Decisions are appended as they come, a few arrays per `recv`, and sorted into episodes only when an update asks for them.
-Decisions of matches still in flight wait for a later batch.
+Decisions are appended as they come, a few arrays per `recv`, and sorted into episodes only when an update asks for
+them. Decisions of matches still in flight wait for a later batch.
 """
 
 from dataclasses import dataclass

@@ -46,10 +46,14 @@ class RunConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    game: str = Field(description="family:game, for example openspiel:leduc_poker or openspiel:liars_dice(dice_sides=4)")
+    game: str = Field(
+        description="family:game, for example openspiel:leduc_poker or openspiel:liars_dice(dice_sides=4)"
+    )
     seed: int = Field(0, ge=0, lt=2**63, description="one seed for weights, matches, actions and minibatches")
     updates: int = Field(1000, ge=1, description="length of the run")
-    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="where the networks run; auto takes CUDA if there")
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="where the networks run; auto takes CUDA if there"
+    )
     threads: int = Field(1, ge=1, le=1024, description="threads of one tensor operation on the CPU")
     collection: CollectionConfig = CollectionConfig()
     policy: PolicyConfig = PolicyConfig()

@@ -25,7 +25,10 @@ class Strength:
         if self.nash_conv is not None:
             return {"nash_conv": self.nash_conv}
         assert self.against_random is not None  # noqa: S101  one of the two is always there
-        return {"return_against_random": self.against_random.mean, "win_rate_against_random": self.against_random.win_rate}
+        return {
+            "return_against_random": self.against_random.mean,
+            "win_rate_against_random": self.against_random.win_rate,
+        }
 
     def rows(self, who: str) -> list[tuple[str, str]]:
         if self.nash_conv is not None:

@@ -1,7 +1,7 @@
 """One run, from a configuration to checkpoints: play, learn, evaluate, save, in one process and in a fixed order.
 
-Everything that the next step depends on, matches in flight included, is in the checkpoint, so that a run that was killed
-and resumed ends in the same weights as one that was not.
+Everything that the next step depends on, matches in flight included, is in the checkpoint, so that a run that was
+killed and resumed ends in the same weights as one that was not.
 """
 
 import logging
@@ -121,7 +121,7 @@ class Run:
     def evaluate(self) -> dict[str, float]:
         """Measure the last weights and the averaged ones."""
         started = perf_counter()
-        average = cast(Policy, self.learner.average)
+        average = cast("Policy", self.learner.average)
         matches, seed = self.config.evaluation.matches, self.config.seed
         last = measure(self.game, self.policy, self.device, matches, seed).metrics()
         averaged = measure(self.game, average, self.device, matches, seed).metrics()
@@ -211,11 +211,11 @@ class Run:
         slots = slots_for(_RATING_MATCHES)
         for first in range(len(policies)):
             for second in range(first):
-                pair = (
-                    Actor(cast(Policy, policies[number]), slots, self.device, self._rating_seed + number)
+                one, other = (
+                    Actor(cast("Policy", policies[number]), slots, self.device, self._rating_seed + number)
                     for number in (first, second)
                 )
-                score = play(self.game, *pair, _RATING_MATCHES, self._rating_seed).mean
+                score = play(self.game, one, other, _RATING_MATCHES, self._rating_seed).mean
                 rating[first] += score
                 rating[second] -= score
         return rating.tolist()
@@ -291,8 +291,8 @@ def _print_outcome(console: Console, history: list[tuple[int, dict[str, Any]]], 
     (first_update, before), (last_update, after) = history[0], history[-1]
     if "nash_conv" in after:
         console.print(
-            f"Exact NashConv: {before['nash_conv']:.4f} before (update {first_update}) → {after['nash_conv']:.4f} after "
-            f"(update {last_update}), {after['nash_conv_average']:.4f} with averaged weights. Zero is a Nash equilibrium.",
+            f"Exact NashConv: {before['nash_conv']:.4f} before (update {first_update}) → {after['nash_conv']:.4f} "
+            f"after (update {last_update}), {after['nash_conv_average']:.4f} with averaged weights. Zero is an equilibrium.",
             highlight=False,
         )
     else:

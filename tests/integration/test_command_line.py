@@ -93,9 +93,14 @@ def test_completion_installs_and_completes_commands(tmp_path: Path):
         (["config", "show", "kuhn", "updates=0"], "updates must be a whole number of at least 1, not 0."),
         (["config", "fields", "nothing"], "No setting starts with nothing."),
         (["resume", "nowhere"], "nowhere"),
-        (["evaluate", "nowhere"], "nowhere"),
-        (["evaluate", "nowhere", "--json", "no/such/file"], "there is no folder no/such"),
-        (["config", "show", "kuhn", "game=openspiel:khun_poker"], "khun_poker"),
+        (["evaluate", "nowhere", "--json", "figures.json"], "nowhere"),
+        (
+            ["evaluate", "nowhere", "--json", "no/such/file"],
+            "no/such/file cannot be written: No such file or directory.",
+        ),
+        (["evaluate", "nowhere", "--json", "."], ". cannot be written: Is a directory."),
+        (["evaluate", "nowhere", "--seed", "-1"], "--seed must be a whole number of at least 0, not -1."),
+        (["config", "show", "kuhn", "game=openspiel:khun_poker"], "kuhn_poker"),
         (["config", "show", "kuhn", "game=chess"], "chess"),
     ],
 )

@@ -1,5 +1,6 @@
 """An OpenSpiel game behind the game contract, and its exact exploitability."""
 
+import difflib
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +20,11 @@ NODE_LIMIT = 300_000  # about ten seconds and a few hundred megabytes to write o
 
 def open_game(name: str, node_limit: int = NODE_LIMIT) -> "OpenSpielGame":
     """Open a game by OpenSpiel's own notation: `leduc_poker`, `liars_dice(dice_sides=4)`."""
+    known = pyspiel.registered_names()
+    if (short := name.partition("(")[0]) not in known:
+        nearest = difflib.get_close_matches(short, known, n=1)
+        hint = f" Did you mean {nearest[0]}?" if nearest else ""
+        raise UserError(f"OpenSpiel has no game called '{short}'.{hint}")
     try:
         game = pyspiel.load_game(name)
     except RuntimeError as error:
