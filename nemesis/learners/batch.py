@@ -16,8 +16,8 @@ from torch import Tensor
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners.interface import PolicyModule
 
-_LENGTH_GROUPS = 4  # sequences of a minibatch are run in this many groups of similar length, to save padding
-_ROWS_AT_ONCE = 16_384  # decisions in one pass without gradient
+_LENGTH_GROUPS = 4  # sequences are run in at least this many groups of similar length, to save padding
+_ROWS_AT_ONCE = 4096  # decisions in one pass without gradient; more would leave a CPU's cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,11 @@ class Batch:
 
     def _in_groups(self, sequences: Tensor) -> Iterator[Tensor]:
         length = self.length[sequences].cpu()
-        by_length = sequences if int(length.max()) == 1 else sequences[torch.argsort(length, stable=True)]
-        yield from by_length.tensor_split(max(1, -(-self.decisions // _ROWS_AT_ONCE)))
+        groups = -(-self.decisions // _ROWS_AT_ONCE)
+        if int(length.max()) > 1:
+            sequences = sequences[torch.argsort(length, stable=True)]
+            groups = max(groups, _LENGTH_GROUPS)
+        yield from (group for group in sequences.tensor_split(groups) if len(group))
 
 
 def to_batch(trajectories: Trajectories, sequence_length: int, policy: PolicyModule, device: torch.device) -> Batch:

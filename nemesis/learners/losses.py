@@ -11,6 +11,16 @@ def clipped_surrogate(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor,
     return -torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage).mean()
 
 
+def neurd(log_probs: Tensor, mask: Tensor, gain: Tensor) -> Tensor:
+    """Raise each legal action's logit in proportion to its gain (n, action), however rarely the action is played.
+
+    The gradient of Σ c log π by the logits is c wherever Σ c = 0, hence the centring.
+    """
+    legal = mask.sum(-1, keepdim=True)
+    mean = (gain * mask).sum(-1, keepdim=True) / legal
+    return -(((gain - mean) * mask).detach() * log_probs).sum(-1).mean()
+
+
 def value_loss(value: Tensor, logits: Tensor | None, atoms: Tensor | None, target: Tensor) -> Tensor:
     """Squared error of a scalar value, or cross-entropy of a categorical one with its target split over two atoms."""
     if logits is None or atoms is None:
@@ -30,7 +40,7 @@ def two_hot(target: Tensor, atoms: Tensor) -> Tensor:
 
 def entropy(log_probs: Tensor) -> Tensor:
     """Return the mean entropy."""
-    return -(log_probs.exp() * log_probs).sum(-1).mean()
+    return -(log_probs.softmax(-1) * log_probs).sum(-1).mean()
 
 
 def kl(log_probs: Tensor, other: Tensor) -> Tensor:
@@ -40,7 +50,7 @@ def kl(log_probs: Tensor, other: Tensor) -> Tensor:
 
 def kl_each(log_probs: Tensor, other: Tensor) -> Tensor:
     """Return KL(π ‖ other) of each decision: (n,)."""
-    return (log_probs.exp() * (log_probs - other)).sum(-1)
+    return (log_probs.softmax(-1) * (log_probs - other)).sum(-1)
 
 
 def uniform_log_probs(mask: Tensor) -> Tensor:

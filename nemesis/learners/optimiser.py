@@ -31,12 +31,15 @@ class GuardedOptimiser:
         device: torch.device,
         *,
         weight_decay: float,
+        momentum: float,
         gradient_clip: float,
         precision: str,
         skip_limit: int,
     ) -> None:
         self._parameters = list(parameters)
-        self._optimiser = torch.optim.AdamW(self._parameters, lr=0.0, eps=1e-5, weight_decay=weight_decay)
+        self._optimiser = torch.optim.AdamW(
+            self._parameters, lr=0.0, betas=(momentum, 0.999), eps=1e-5, weight_decay=weight_decay
+        )
         self._scaler = torch.amp.GradScaler(device.type, enabled=precision == "float16" and device.type == "cuda")
         self._gradient_clip = gradient_clip
         self._skip_limit = skip_limit
@@ -115,20 +118,20 @@ class Forward:
 
 
 class Polyak:
-    """An exponential average of a policy's weights, kept as a policy of its own."""
+    """An average of a policy's weights over the last share of its updates, kept as a policy of its own."""
 
-    def __init__(self, policy: PolicyModule, decay: float) -> None:
+    def __init__(self, policy: PolicyModule, span: float) -> None:
         self.policy = frozen_copy(policy)
-        self._decay = decay
+        self._span = span
         self._updates = 0
 
     def follow(self, policy: PolicyModule) -> None:
-        """Move toward the policy's weights; early on, average over the updates there have been."""
+        """Move toward the policy's weights, by less the more updates there have been."""
         self._updates += 1
-        decay = min(self._decay, 1 - 1 / self._updates)
+        step = 1 / max(1.0, self._span * self._updates)
         averaged = [parameter.data for parameter in self.policy.parameters()]
         current = [parameter.data for parameter in policy.parameters()]
-        torch._foreach_lerp_(averaged, current, 1 - decay)
+        torch._foreach_lerp_(averaged, current, step)
 
     def state(self) -> dict[str, Any]:
         return {"weights": self.policy.state_dict(), "updates": self._updates}

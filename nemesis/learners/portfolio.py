@@ -21,19 +21,18 @@ from nemesis.learners import losses
 from nemesis.learners.batch import to_batch
 from nemesis.learners.interface import PolicyModule
 from nemesis.learners.optimiser import frozen_copy
-from nemesis.learners.ppo import ActorCritic, PPOConfig, constant
+from nemesis.learners.ppo import ActorCritic, constant
 from nemesis.learners.returns import terminal_rewards
-from nemesis.learners.rnad import Anchor, anchored_update
+from nemesis.learners.rnad import Anchor, RegularisedConfig, anchored_update
 
 Rate = Callable[[Sequence[PolicyModule]], list[float]]
 """Plays policies against each other and returns a rating for each, higher is better."""
 
 
-class PortfolioConfig(PPOConfig):
-    """Settings of R-NaD with several references, beside those of PPO."""
+class PortfolioConfig(RegularisedConfig):
+    """Settings of R-NaD with several references."""
 
     algorithm: Literal["portfolio"] = Field("portfolio", description="which learner")  # type: ignore[assignment]
-    entropy_weight: Schedule = Field(constant(0.0), description="weight of the entropy bonus, a number or a schedule")
     reference_weight: Schedule = Field(constant(0.05), description="α, the pull to the closest reference")
     references: int = Field(4, ge=1, le=32, description="how many references are kept")
     add_interval: int = Field(100, ge=1, description="updates after which the policy joins the references")

@@ -51,10 +51,13 @@ class PPOConfig(BaseModel):
     gradient_clip: float = Field(1.0, gt=0, description="largest gradient norm")
     kl_stop: float | None = Field(None, gt=0, description="leave an update early past this KL from the data policy")
     weight_decay: float = Field(0.0, ge=0, description="AdamW's weight decay")
+    momentum: float = Field(0.9, ge=0, lt=1, description="AdamW's β₁; self-play cycles less without it")
     sequence_length: int = Field(
         64, ge=1, description="decisions of backpropagation through time (policies with memory)"
     )
-    average_decay: float = Field(0.999, ge=0, lt=1, description="decay per update of the averaged copy of the weights")
+    average_span: float = Field(
+        0.2, gt=0, le=1, description="share of the updates so far that the averaged copy of the weights reaches back"
+    )
     precision: Literal["float32", "bfloat16", "float16"] = Field(
         "float32", description="arithmetic of the forward pass; float16 scales gradients and is for CUDA"
     )
@@ -92,19 +95,29 @@ def estimate(
     return Targets(advantage=advantage, value=target)
 
 
-def ppo_loss(
-    output: Output, batch: Batch, targets: Targets, atoms: Tensor | None, config: PPOConfig, progress: float
-) -> tuple[Tensor, Metrics]:
-    """Return the loss of some decisions, and its parts."""
+def surrogate(output: Output, batch: Batch, targets: Targets, clip: float) -> Tensor:
+    """Return the clipped policy loss of some decisions."""
     row = output.row
-    old_log_prob = batch.log_prob[row]
     log_prob = losses.chosen(output.log_probs, batch.action[row])
-    policy = losses.clipped_surrogate(log_prob, old_log_prob, targets.advantage[row], config.clip)
+    return losses.clipped_surrogate(log_prob, batch.log_prob[row], targets.advantage[row], clip)
+
+
+def with_critic(
+    policy: Tensor,
+    output: Output,
+    batch: Batch,
+    targets: Targets,
+    atoms: Tensor | None,
+    config: PPOConfig,
+    progress: float,
+) -> tuple[Tensor, Metrics]:
+    """Add the value loss and the entropy bonus to a policy loss; returns the sum and its parts."""
+    row = output.row
     value = losses.value_loss(output.value, output.value_logits, atoms, targets.value[row])
     entropy = losses.entropy(output.log_probs)
     total = policy + config.value_weight * value - config.entropy_weight.at(progress) * entropy
     with torch.no_grad():
-        log_ratio = log_prob - old_log_prob
+        log_ratio = losses.chosen(output.log_probs, batch.action[row]) - batch.log_prob[row]
         metrics = {
             "loss": total,
             "policy_loss": policy,
@@ -127,11 +140,12 @@ class ActorCritic:
             policy.parameters(),
             device,
             weight_decay=config.weight_decay,
+            momentum=config.momentum,
             gradient_clip=config.gradient_clip,
             precision=config.precision,
             skip_limit=config.skip_limit,
         )
-        self.polyak = Polyak(policy, config.average_decay)
+        self.polyak = Polyak(policy, config.average_span)
         self.generator = torch.Generator().manual_seed(seed)
 
     def state(self) -> dict[str, Any]:
@@ -165,7 +179,8 @@ class PPO:
         targets = estimate(batch, trajectories, reward, core.forward, config)
 
         def loss(output: Output) -> tuple[Tensor, Metrics]:
-            return ppo_loss(output, batch, targets, core.forward.atoms, config, progress)
+            policy = surrogate(output, batch, targets, config.clip)
+            return with_critic(policy, output, batch, targets, core.forward.atoms, config, progress)
 
         return improve(core, batch, loss, config, progress)
 

@@ -6,11 +6,20 @@ reference   α KL(π ‖ π_ref). π_ref is a frozen snapshot of the policy, ren
 reward      r̃ = r − η log(π/π_ref)(a) + η log(π_opp/π_ref)(a_opp): the same pull, paid as reward to both seats, so that
             each policy answers a game whose equilibrium is unique. Perolat et al. 2022, "Mastering the Game of
             Stratego with Model-Free Multiagent Reinforcement Learning".
-magnet      τ KL(π ‖ uniform) + κ KL(π ‖ π_data), τ annealed: magnetic mirror descent. Sokota et al. 2023, "A Unified
-            Approach to Reinforcement Learning, Quantal Response Equilibria, and Two-Player Zero-Sum Games".
+magnet      τ KL(π ‖ uniform) + κ KL(π ‖ π_data) + ω KL(π ‖ π̄), τ annealed: magnetic mirror descent. Sokota et al. 2023,
+            "A Unified Approach to Reinforcement Learning, Quantal Response Equilibria, and Two-Player Zero-Sum
+            Games". π̄ has the averaged weights, which lie at the centre of the cycles that self-play runs in: the pull
+            toward it damps them and vanishes at an equilibrium.
+
+L_policy is PPO's surrogate, or NeuRD (Hennes et al. 2020, "Neural Replicator Dynamics"), which moves each logit by the
+action's advantage instead of π times it:
+
+    ∇ logit(a) = A(a) − Σ_i w_i log(π/π_i)(a),   A(a) estimated by 1[a played] Â / max(μ(a), floor)
+
+A softmax policy gradient hardly moves what it rarely plays, and an equilibrium is lost in just those actions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -27,20 +36,42 @@ from nemesis.learners.batch import Batch, Output, to_batch
 from nemesis.learners.descent import Metrics
 from nemesis.learners.interface import PolicyModule
 from nemesis.learners.optimiser import frozen_copy
-from nemesis.learners.ppo import ActorCritic, PPOConfig, constant, estimate, improve, ppo_loss
+from nemesis.learners.ppo import (
+    ActorCritic,
+    PPOConfig,
+    Targets,
+    constant,
+    estimate,
+    improve,
+    surrogate,
+    with_critic,
+)
 from nemesis.learners.returns import terminal_rewards
 
 
-class RNaDConfig(PPOConfig):
-    """Settings of R-NaD, beside those of PPO."""
+class RegularisedConfig(PPOConfig):
+    """Settings of every learner that is pulled toward other policies, beside those of PPO."""
+
+    entropy_weight: Schedule = Field(constant(0.0), description="weight of the entropy bonus, a number or a schedule")
+    momentum: float = Field(0.0, ge=0, lt=1, description="AdamW's β₁; self-play cycles less without it")
+    gradient: Literal["surrogate", "neurd"] = Field(
+        "neurd", description="PPO's clipped surrogate, or gains on the logits however rare an action is"
+    )
+    probability_floor: float = Field(
+        0.05, gt=0, le=1, description="neurd: least probability that an action's advantage is divided by"
+    )
+
+
+class RNaDConfig(RegularisedConfig):
+    """Settings of R-NaD."""
 
     algorithm: Literal["rnad"] = Field("rnad", description="which learner")  # type: ignore[assignment]
-    entropy_weight: Schedule = Field(constant(0.0), description="weight of the entropy bonus, a number or a schedule")
     form: Literal["reference", "reward", "magnet"] = Field("magnet", description="how the regulariser enters")
     reference_weight: Schedule = Field(constant(0.05), description="α of the reference form")
     reference_interval: int = Field(100, ge=1, description="updates after which the reference becomes the policy")
     reward_weight: Schedule = Field(constant(0.05), description="η of the reward form")
     magnet_weight: Schedule = Field(constant(0.05), description="τ of the magnet form, usually annealed")
+    average_weight: Schedule = Field(constant(0.0), description="ω of the magnet form: pull to the averaged weights")
     data_weight: Schedule = Field(constant(0.1), description="κ of the magnet form: pull to the policy that played")
 
 
@@ -85,6 +116,8 @@ class RNaD:
             anchors.append(Anchor("kl_magnet", config.magnet_weight.at(progress), uniform))
             if (data_weight := config.data_weight.at(progress)) > 0:
                 anchors.append(Anchor("kl_data", data_weight, batch.run_all(core.forward).log_probs))
+            if (average_weight := config.average_weight.at(progress)) > 0:
+                anchors.append(Anchor("kl_average", average_weight, batch.run_all(self.average).log_probs))
         self._updates += 1
         return anchored_update(core, batch, trajectories, reward, anchors, config, progress)
 
@@ -103,21 +136,38 @@ def anchored_update(
     trajectories: Trajectories,
     reward: FloatArray,
     anchors: list[Anchor],
-    config: PPOConfig,
+    config: RegularisedConfig,
     progress: float,
 ) -> dict[str, float]:
     """Descend PPO's loss plus the pull of each anchor."""
     targets = estimate(batch, trajectories, reward, core.forward, config)
 
     def loss(output: Output) -> tuple[Tensor, Metrics]:
-        total, metrics = ppo_loss(output, batch, targets, core.forward.atoms, config, progress)
-        for anchor in anchors:
-            pull = losses.kl(output.log_probs, anchor.log_probs[output.row])
-            total = total + anchor.weight * pull
-            metrics[anchor.name] = pull
-        return total, metrics | {"loss": total}
+        pulls = {anchor.name: losses.kl(output.log_probs, anchor.log_probs[output.row]) for anchor in anchors}
+        if config.gradient == "neurd":
+            gain = gains(output, batch, targets, anchors, config.probability_floor)
+            policy = losses.neurd(output.log_probs, batch.mask[output.row], gain)
+        else:
+            policy = surrogate(output, batch, targets, config.clip)
+            policy = policy + sum(anchor.weight * pulls[anchor.name] for anchor in anchors)
+        total, metrics = with_critic(policy, output, batch, targets, core.forward.atoms, config, progress)
+        return total, metrics | pulls
 
     return improve(core, batch, loss, config, progress)
+
+
+def gains(
+    output: Output, batch: Batch, targets: Targets, anchors: Sequence[Anchor], probability_floor: float
+) -> Tensor:
+    """Return what each action is worth to its logit: its advantage where it was played, less the pull of the anchors.
+
+    Dividing by the probability of having played the action makes up for how rarely that happens.
+    """
+    row = output.row
+    log_probs = output.log_probs.detach()
+    played = targets.advantage[row] / batch.log_prob[row].exp().clamp(min=probability_floor)
+    pull = sum((anchor.weight * (log_probs - anchor.log_probs[row]) for anchor in anchors), torch.zeros_like(log_probs))
+    return (-pull).scatter_add(-1, batch.action[row][:, None], played[:, None])
 
 
 def transformation(trajectories: Trajectories, log_ratio: FloatArray) -> FloatArray:

@@ -59,7 +59,7 @@ class Heads(nn.Module):
     def forward(self, features: Tensor, mask: Tensor) -> HeadsOutput:
         features = self.norm(features)
         logits = self.policy(features).float()
-        log_probs = log_softmax(torch.where(mask, logits, _ILLEGAL), dim=-1)
+        log_probs = log_softmax(logits.masked_fill(~mask, _ILLEGAL), dim=-1)
         value = self.value(features).float()
         if self.atoms is None:
             return HeadsOutput(log_probs, value.squeeze(-1), None)

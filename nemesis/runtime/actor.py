@@ -1,14 +1,20 @@
 """A policy at play: batches of decisions in, sampled actions out, the memory of every seat kept in between."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
+from nemesis.core.errors import UserError
 from nemesis.core.game import SEATS, BoolArray, Decisions, FloatArray, IntArray, StepPolicy
 from nemesis.policies.heads import check_mask
 from nemesis.policies.policy import Policy
+
+
+class BrokenPolicyError(UserError):
+    """A policy whose answers are not numbers, and which therefore cannot play."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +59,15 @@ class Actor:
         mask = torch.from_numpy(decisions.mask).to(self._device)
         if self._policy.state_size:
             place = torch.from_numpy(decisions.slot * SEATS + decisions.seat).to(self._device)
-            output = self._policy.step(view, mask, self._state[place])
-            self._state[place] = output.state
+            output = self._policy.step(view, mask, self._state.index_select(0, place))
+            self._state.index_copy_(0, place, output.state)  # faster than indexing; a seat decides once in a batch
         else:
             output = self._policy.step(view, mask, self._state[: len(decisions)])
         # The first of exponential clocks with rates p is distributed as p; an illegal action's never rings.
         clock = torch.empty_like(output.log_probs).exponential_(generator=self._generator)
         action = (output.log_probs - clock.log()).argmax(-1)
         log_prob = output.log_probs.gather(-1, action[:, None])[:, 0]
+        _check_answers(log_prob)
         return Choices(action.cpu().numpy(), log_prob.cpu().numpy(), output.value.cpu().numpy())
 
     def memory(self, slot: IntArray, seat: IntArray) -> FloatArray:
@@ -80,7 +87,7 @@ class Actor:
 
     def restore(self, snapshot: dict[str, torch.Tensor]) -> None:
         self._generator.set_state(snapshot["generator"])
-        self._state = snapshot["memory"].to(self._device)
+        self._state = snapshot["memory"].to(self._device, copy=True)
 
 
 def as_step_policy(policy: Policy, device: torch.device) -> StepPolicy:
@@ -90,6 +97,15 @@ def as_step_policy(policy: Policy, device: torch.device) -> StepPolicy:
     def step(view: np.ndarray[Any, Any], mask: BoolArray, state: FloatArray) -> tuple[FloatArray, FloatArray]:
         arrays = (torch.from_numpy(array).to(device) for array in (view, mask, state))
         output = policy.step(*arrays)
+        _check_answers(output.log_probs)
         return output.log_probs.exp().cpu().numpy(), output.state.cpu().numpy()
 
     return StepPolicy(policy.state_size, step)
+
+
+def _check_answers(log_probs: torch.Tensor) -> None:
+    if not math.isfinite(log_probs.sum()):  # one broken number breaks the sum, which is cheaper than a look at each
+        raise BrokenPolicyError(
+            "The policy's probabilities are not numbers: its weights have grown too large. "
+            "Train again with a lower learner.learning_rate or learner.gradient_clip."
+        )

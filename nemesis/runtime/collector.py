@@ -56,7 +56,7 @@ class Collector:
         return self._finished_episodes()
 
     def _step(self, version: int) -> int:
-        """Answer every waiting decision once; returns how many decisions the matches that ended had."""
+        """Answer every waiting decision once; returns how many decisions the matches that ended by play had."""
         started = perf_counter()
         waiting, ended = self._pool.recv()
         simulated = perf_counter()
@@ -89,7 +89,7 @@ class Collector:
         if not len(ended):
             return 0
         self._results.append(ended)
-        finished = int(self._ticks[ended.slot].sum())
+        finished = int(self._ticks[ended.slot[ended.end_reason == EndReason.PLAYED]].sum())
         self._ticks[ended.slot] = 0
         self._made[ended.slot] = 0
         self._actor.forget(ended.slot)
@@ -150,8 +150,8 @@ class Collector:
         return {
             "pool": {name: torch.from_numpy(np.asarray(array)) for name, array in self._pool.snapshot().items()},
             "actor": self._actor.snapshot(),
-            "ticks": torch.from_numpy(self._ticks),
-            "made": torch.from_numpy(self._made),
+            "ticks": torch.from_numpy(self._ticks.copy()),
+            "made": torch.from_numpy(self._made.copy()),
             "steps": _as_tensors(_concatenate(self._steps)),
             "memories": _as_tensors(_concatenate(self._memories)),
             "decisions": self.decisions,

@@ -6,11 +6,14 @@ killed and resumed ends in the same weights as one that was not.
 
 import logging
 import random
+import signal
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
+from threading import current_thread, main_thread
 from time import perf_counter
-from typing import Any, cast
+from types import FrameType, TracebackType
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
@@ -56,7 +59,7 @@ def resume(path: Path, overrides: Sequence[str] = (), console: Console | None = 
     with RunDirectory.open(path) as directory:
         checkpoint, skipped = newest_valid(directory.checkpoints_path)
         for sentence in skipped:
-            console.print(f"[bold red]Warning:[/] {sentence}", highlight=False)
+            console.print(f"[bold red]Warning:[/] {sentence}", highlight=False, soft_wrap=True)
         config = _changed(build_config(RunConfig, checkpoint.config), overrides)
         check_tracking(config.tracking)
         run = Run(config)
@@ -182,14 +185,16 @@ class Run:
         with (
             Metrics(directory, config.tracking, self.update if resumed else None) as metrics,
             open_display(title, config.updates, console) as display,
+            _Interrupts() as interrupts,
         ):
             _log.info("%s at update %d of %d", "Resumed" if resumed else "Started", self.update, config.updates)
             reporter = _Reporter(self, display, _past_evaluations(directory.metrics_path))
+            stopped: BaseException | None = None
             try:
                 if not resumed:
                     metrics.write(0, reporter.evaluated(self.evaluate()))
                     self.save(root)
-                while self.update < config.updates:
+                while self.update < config.updates and not interrupts.waiting:
                     values = self.step()
                     last = self.update == config.updates
                     if last or self.update % config.evaluation.interval == 0:
@@ -198,10 +203,14 @@ class Run:
                     if last or self.update % config.checkpoints.interval == 0:
                         metrics.flush()
                         self.save(root)
-            except (KeyboardInterrupt, DivergedError) as error:
+                if self.update < config.updates:
+                    stopped = KeyboardInterrupt()
+            except DivergedError as error:
+                stopped = error
+            if stopped is not None:
                 metrics.flush()
-                _log.warning("Stopped at update %d by %s; saved to %s", self.update, repr(error), self.save(root))
-                raise
+                _log.warning("Stopped at update %d by %s; saved to %s", self.update, repr(stopped), self.save(root))
+                raise stopped
             _log.info("Finished at update %d", self.update)
         _print_outcome(console, reporter.history, directory.path)
 
@@ -219,6 +228,31 @@ class Run:
                 rating[first] += score
                 rating[second] -= score
         return rating.tolist()
+
+
+class _Interrupts:
+    """Holds Ctrl-C back until the update is done, so that what is saved then is whole. A second one does not wait."""
+
+    def __init__(self) -> None:
+        self.waiting = False
+        # Whoever has set up SIGINT in another way keeps it so.
+        self._ours = current_thread() is main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    def __enter__(self) -> Self:
+        if self._ours:
+            signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.waiting:
+            signal.default_int_handler(number, frame)
+        self.waiting = True
 
 
 class _Reporter:
@@ -292,13 +326,16 @@ def _print_outcome(console: Console, history: list[tuple[int, dict[str, Any]]], 
     if "nash_conv" in after:
         console.print(
             f"Exact NashConv: {before['nash_conv']:.4f} before (update {first_update}) → {after['nash_conv']:.4f} "
-            f"after (update {last_update}), {after['nash_conv_average']:.4f} with averaged weights. Zero is an equilibrium.",
+            f"after (update {last_update}), {after['nash_conv_average']:.4f} with averaged weights. "
+            "Zero is an equilibrium.",
             highlight=False,
+            soft_wrap=True,
         )
     else:
         console.print(
             f"Return against random play: {before['return_against_random']:+.4f} before → "
             f"{after['return_against_random']:+.4f} after (update {last_update}).",
             highlight=False,
+            soft_wrap=True,
         )
-    console.print(f"The run is in {path}; measure it with `nemesis evaluate {path}`.", highlight=False)
+    console.print(f"The run is in {path}; measure it with `nemesis evaluate {path}`.", highlight=False, soft_wrap=True)

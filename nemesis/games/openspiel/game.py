@@ -27,7 +27,7 @@ def open_game(name: str, node_limit: int = NODE_LIMIT) -> "OpenSpielGame":
         raise UserError(f"OpenSpiel has no game called '{short}'.{hint}")
     try:
         game = pyspiel.load_game(name)
-    except RuntimeError as error:
+    except (IndexError, RuntimeError, ValueError) as error:  # what exceptions of C++ become
         reason = str(error).strip().splitlines()[0].rstrip(".")
         raise UserError(f"OpenSpiel cannot open '{name}': {reason}.") from None
     kind = game.get_type()

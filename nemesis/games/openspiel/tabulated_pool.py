@@ -6,6 +6,8 @@ from nemesis.core.game import Arrays, Decisions, EndReason, IntArray, Results
 from nemesis.core.random import generator_state, restore_generator
 from nemesis.games.openspiel.tree import GameTree
 
+_BELOW_ONE = 1 - 2.0**-30  # so that the sum of a chance node's index and a draw never rounds up to the next index
+
 
 class TabulatedPool:
     """A match pool over a game tree."""
@@ -85,8 +87,8 @@ class TabulatedPool:
         tree = self._tree
         while (at_chance := np.flatnonzero((node >= tree.decisions) & (node < tree.first_end))).size:
             chance = node[at_chance] - tree.decisions
-            edge = np.searchsorted(tree.chance_edge, chance + self._generator.random(at_chance.size), side="right")
-            node[at_chance] = tree.chance_child[edge]
+            draw = self._generator.random(at_chance.size) * _BELOW_ONE
+            node[at_chance] = tree.chance_child[np.searchsorted(tree.chance_edge, chance + draw, side="right")]
         return node
 
 

@@ -1,0 +1,1 @@
+"""Speed and strength, each beside the peer it is measured against: `python -m benchmarks.NAME`."""

@@ -1,0 +1,164 @@
+"""How close each learner comes to an equilibrium, on games where the distance can be computed.
+
+Every run goes through the production path: a preset, `nemesis.runtime.training.train`, a run directory, from which the
+curve is read back. The algorithms of a game share its preset's matches, network and number of updates. NashConv is the
+sum over both seats of what an exact best response gains; the value at the end of a run counts, not the best on the way.
+
+    python -m benchmarks.exact_games                          all games and algorithms
+    python -m benchmarks.exact_games --games leduc --algorithms rnad-magnet --seeds 5
+    python -m benchmarks.exact_games --ablation               the magnet form on Leduc without each of its ingredients
+"""
+
+import argparse
+import multiprocessing
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from io import StringIO
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from rich.console import Console
+
+from benchmarks.report import MeasurementError, option_parser, print_table, run, write_json
+from nemesis.core.config import build_config
+from nemesis.presets import load_preset
+from nemesis.runtime.config import RunConfig
+from nemesis.runtime.metrics import read_metrics
+from nemesis.runtime.training import train
+
+GOALS = {"kuhn": 0.02, "leduc": 0.20, "liars_dice": 0.10, "goofspiel": 0.10}
+"""Presets, and the NashConv that the best R-NaD form should end at."""
+
+ALGORITHMS: dict[str, list[str]] = {
+    "ppo": ["learner.algorithm=ppo"],
+    "rnad-reference": ["learner.form=reference"],
+    "rnad-reward": ["learner.form=reward"],
+    "rnad-magnet": [],
+    "portfolio": ["learner.algorithm=portfolio"],
+}
+"""What each algorithm changes in a preset, which is written for the magnet form."""
+
+ABLATION: dict[str, list[str]] = {
+    "the preset": [],
+}
+
+CURVE_POINTS = 8
+
+
+def main() -> None:
+    options = _options()
+    if options.ablation:
+        jobs = [("leduc", name, seed, extra) for name, extra in ABLATION.items() for seed in _seeds(options)]
+    else:
+        jobs = [
+            (game, name, seed, ALGORITHMS[name])
+            for game in options.games
+            for name in options.algorithms
+            for seed in _seeds(options)
+        ]
+    if options.quick:
+        jobs = [(game, name, seed, [*extra, "updates=60", "evaluation.interval=10"]) for game, name, seed, extra in jobs]
+    rows = list(_measure(jobs, options.processes, options.runs))
+    if options.json:
+        write_json(options.json, rows)
+    print_table("NashConv at the end of each run, mean over seeds", _summary(rows))
+
+
+def _options() -> argparse.Namespace:
+    parser = option_parser(__doc__ or "")
+    parser.add_argument("--games", nargs="+", choices=GOALS, default=list(GOALS))
+    parser.add_argument("--algorithms", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS))
+    parser.add_argument("--seeds", type=int, help="runs of each (default: 5, with --quick 1)")
+    parser.add_argument("--processes", type=int, default=2, help="runs at the same time (default: 2)")
+    parser.add_argument("--runs", type=Path, help="folder that keeps the run directories (default: a temporary one)")
+    parser.add_argument("--ablation", action="store_true", help="the magnet form on Leduc without each ingredient")
+    options = parser.parse_args()
+    options.seeds = options.seeds or (1 if options.quick else 5)
+    if options.quick and "--games" not in options and len(options.games) == len(GOALS):
+        options.games = ["kuhn"]
+    return options
+
+
+def _seeds(options: argparse.Namespace) -> range:
+    return range(options.seed, options.seed + options.seeds)
+
+
+def _measure(
+    jobs: Sequence[tuple[str, str, int, list[str]]], processes: int, runs: Path | None
+) -> Iterator[dict[str, Any]]:
+    """Run the jobs, a few at a time, and yield one row for each in the order of the jobs."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = runs or Path(temporary)
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(processes, mp_context=context) as pool:
+            waiting = [pool.submit(_run, *job, folder) for job in jobs]
+            for number, (job, future) in enumerate(zip(jobs, waiting, strict=True), start=1):
+                row = future.result()
+                last, average, seconds = row["nashconv_last"], row["nashconv_average"], row["seconds"]
+                print(
+                    f"[{number}/{len(jobs)}] {job[0]} {job[1]} seed {job[2]}: last {last:.4f}, average {average:.4f}, "
+                    f"{row['decisions'] / 1e6:.1f}M decisions in {seconds:.0f} s",
+                    flush=True,
+                )
+                yield row
+
+
+def _run(game: str, algorithm: str, seed: int, extra: list[str], folder: Path) -> dict[str, Any]:
+    """Train once and return what the run directory says."""
+    path = folder / f"{game}-{algorithm.replace(' ', '-')}-{seed}"
+    config = build_config(RunConfig, load_preset(game), [*extra, f"seed={seed}", "tracking.tensorboard=false"])
+    train(config, path, Console(file=StringIO()))
+    lines = read_metrics(path / "metrics.jsonl")
+    evaluated = [line for line in lines if "evaluation/nash_conv" in line]
+    if lines[-1]["update"] != config.updates or evaluated[-1] is not lines[-1]:
+        raise MeasurementError(f"The run of {game} by {algorithm} with seed {seed} did not reach its end.")
+    return {
+        "game": game,
+        "algorithm": algorithm,
+        "seed": seed,
+        "decisions": int(lines[-1]["collection/decisions"]),
+        "seconds": lines[-1]["seconds"],
+        "nashconv_last": lines[-1]["evaluation/nash_conv"],
+        "nashconv_average": lines[-1]["evaluation/nash_conv_average"],
+        "curve_last": [(line["update"], line["evaluation/nash_conv"]) for line in evaluated],
+        "curve_average": [(line["update"], line["evaluation/nash_conv_average"]) for line in evaluated],
+    }
+
+
+def _summary(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return one row for each game and algorithm, over its seeds."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["game"], row["algorithm"]), []).append(row)
+    return [
+        {
+            "game": game,
+            "algorithm": algorithm,
+            "seeds": len(group),
+            "decisions": f"{mean(row['decisions'] for row in group) / 1e6:.1f}M",
+            "seconds": f"{mean(row['seconds'] for row in group):.0f}",
+            "last": _mean_and_range([row["nashconv_last"] for row in group]),
+            "average": _mean_and_range([row["nashconv_average"] for row in group]),
+            "goal": f"{GOALS[game]:.2f}",
+            "curve of the average": " ".join(f"{value:.2f}" for value in _curve(group)),
+        }
+        for (game, algorithm), group in groups.items()
+    ]
+
+
+def _mean_and_range(values: Sequence[float]) -> str:
+    return f"{mean(values):.4f} ({min(values):.3f}–{max(values):.3f})"
+
+
+def _curve(group: Sequence[dict[str, Any]]) -> list[float]:
+    """Return the mean curve of the averaged weights at a few even points of the run, its end included."""
+    curves = [[value for _, value in row["curve_average"]] for row in group]
+    length = min(len(curve) for curve in curves)
+    points = sorted({round(step * (length - 1) / CURVE_POINTS) for step in range(CURVE_POINTS + 1)})
+    return [mean(curve[point] for curve in curves) for point in points]
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,247 @@
+"""How fast a policy of about a million parameters with an LSTM plays and learns, beside two peers.
+
+Against plain torch code, written by hand for this one case (plain_torch.py): the limit.
+  inference   decisions go from arrays through the network to sampled actions, with the memory of every seat kept
+  update      one pass over episodes of 20 to 40 decisions, cut into sequences of 16, by PPO and by R-NaD
+Both sides start from the same weights, data and random numbers. They must choose the same actions, and reach the same
+weights by their first update, or the benchmark fails.
+
+Against RecurrentPPO of stable-baselines3-contrib (stable_baselines.py): the whole loop of playing and learning, on
+Leduc poker, with the same encoder, LSTM and heads (but for our layer norms), matches in flight, decisions in an
+update, minibatches and epochs. What differs, since each library is used as it is meant to be:
+  - Our network plays both seats. The peer's plays one, against a random opponent that needs no network.
+  - We mask illegal actions. The peer cannot, and its environment replaces them.
+  - Our matches are rows of arrays, the peer's are Python objects. A second row takes that advantage away: there our
+    matches, too, are OpenSpiel states that are stepped one by one.
+Decisions are counted where the network made them.
+
+The sides take turns, and a ratio is the median over all turns. Speeds are medians too, per CPU second of this one
+thread: a second on the clock as long as the core is free, and steadier when it is not.
+"""
+
+from collections.abc import Callable, Sequence
+from statistics import median
+from time import process_time
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from benchmarks.plain_torch import PlainActor, PlainLearner, PlainPolicy
+from benchmarks.report import MeasurementError, Row, option_parser, print_table, run, write_json
+from nemesis.core.game import SEATS, Decisions
+from nemesis.core.trajectory import Trajectories
+from nemesis.games import openspiel
+from nemesis.games.openspiel.encoder import VectorEncoder
+from nemesis.learners.ppo import PPO, PPOConfig
+from nemesis.learners.rnad import RNaD, RNaDConfig
+from nemesis.policies.config import PolicyConfig, dimensions
+from nemesis.policies.policy import Policy, parameter_count
+from nemesis.runtime.actor import Actor
+from nemesis.runtime.collector import Collector
+from nemesis.runtime.config import CollectionConfig, RunConfig
+from nemesis.runtime.training import Run
+
+if TYPE_CHECKING:
+    from sb3_contrib import RecurrentPPO  # comes with an extra
+
+POLICY = PolicyConfig(size="small", memory="lstm")
+VIEW, ACTIONS, LEGAL = 128, 128, 0.2  # numbers in a view, actions, and their legal share, where the game is made up
+SEQUENCE_LENGTH = 16
+DECISIONS, MINIBATCH = 4096, 2048  # of an update
+GAME, SLOTS = "leduc_poker", 256
+LOOP_LEARNER = PPOConfig(epochs=2, minibatch=MINIBATCH, sequence_length=SEQUENCE_LENGTH, normalise_advantages=True)
+CPU = torch.device("cpu")
+
+Work: TypeAlias = Callable[[], int]  # does something and returns how many decisions it was
+
+
+def main() -> None:
+    options = option_parser(__doc__ or "").parse_args()
+    torch.set_num_threads(1)
+    seed, rounds = options.seed, 3 if options.quick else 15
+    peer = _recurrent_ppo(seed)
+    rows = [measure_inference(batch, 16 * rounds, seed) for batch in (64, 512)]
+    rows += [measure_update(config, rounds, seed) for config in (PPOConfig, RNaDConfig)]
+    rows += measure_loop(peer, max(2, rounds // 2), seed)
+    print_table(f"Decisions a second of an LSTM policy, {parameter_count(_policies(seed)[0]):,} parameters", rows)
+    if options.json:
+        write_json(options.json, rows)
+
+
+def measure_inference(batch: int, rounds: int, seed: int) -> Row:
+    """Play with our actor and with the plain one."""
+    policy, plain = _policies(seed)
+    ours, peer = Actor(policy, batch, CPU, seed), PlainActor(plain, batch, seed)
+    batches = [_decisions(batch, np.random.default_rng([seed, number])) for number in range(8)]
+    for decisions in batches:
+        choices = ours.act(decisions)
+        action, log_prob, value = peer.act(decisions)
+        _require_equal("actions", choices.action, action)
+        _require_equal("probabilities", choices.log_prob, log_prob)
+        _require_equal("values", choices.value, value)
+
+    def play(act: Callable[[Decisions], object]) -> Work:
+        def work() -> int:
+            for decisions in batches[: 512 // batch]:
+                act(decisions)
+            return 512
+
+        return work
+
+    speeds = _speeds([play(ours.act), play(peer.act)], rounds)
+    return _row(f"inference, batch {batch}, against plain torch", *speeds)
+
+
+def measure_update(kind: type[PPOConfig], rounds: int, seed: int) -> Row:
+    """Learn from the same episodes with our learner and with the plain one."""
+    policy, plain = _policies(seed)
+    trajectories = _trajectories(policy.state_size, np.random.default_rng(seed))
+    config = kind(sequence_length=SEQUENCE_LENGTH, minibatch=MINIBATCH)
+    ours = RNaD(policy, config, CPU, seed) if isinstance(config, RNaDConfig) else PPO(policy, config, CPU, seed)
+    peer = PlainLearner(plain, config, seed)
+
+    def our_update() -> int:
+        ours.update(trajectories, progress=0.0)
+        return trajectories.decisions
+
+    def peer_update() -> int:
+        peer.update(trajectories)
+        return trajectories.decisions
+
+    our_update()
+    peer_update()
+    for own, other in zip(policy.parameters(), plain.parameters(), strict=True):
+        _require_equal("weights", own.detach().numpy(), other.detach().numpy())
+    speeds = _speeds([our_update, peer_update], rounds)
+    return _row(f"update, {config.algorithm}, against plain torch", *speeds)
+
+
+def measure_loop(peer: "RecurrentPPO", rounds: int, seed: int) -> list[Row]:
+    """Play and learn with runs of ours, once with matches that are stepped one by one, and with RecurrentPPO."""
+    config = RunConfig(
+        game=f"openspiel:{GAME}",
+        seed=seed,
+        device="cpu",
+        collection=CollectionConfig(slots=SLOTS, decisions=DECISIONS),
+        policy=POLICY,
+        learner=LOOP_LEARNER,
+    )
+    in_arrays, stepped = Run(config), Run(config)
+    game = openspiel.open_game(GAME, node_limit=0)
+    actor = Actor(stepped.policy, SLOTS, CPU, seed)
+    stepped.collector = Collector(game, game.pool(SLOTS, seed), actor, SEQUENCE_LENGTH, stepped.clock)
+    own_size, peer_size = parameter_count(stepped.policy), parameter_count(peer.policy)
+    if abs(own_size / peer_size - 1) > 0.03:
+        raise MeasurementError(f"The policies differ in size: {own_size:,} parameters here, {peer_size:,} of the peer.")
+
+    def ours(loop: Run) -> Work:
+        def work() -> int:
+            before = loop.collector.decisions
+            loop.step()
+            return loop.collector.decisions - before
+
+        return work
+
+    def peers() -> int:
+        before = peer.num_timesteps
+        peer.learn(DECISIONS, reset_num_timesteps=False)
+        return peer.num_timesteps - before
+
+    sides = [ours(in_arrays), ours(stepped), peers]
+    for side in sides:
+        side()
+    speeds = _speeds(sides, rounds)
+    return [
+        _row("whole loop, matches in arrays, against RecurrentPPO", speeds[0], speeds[2]),
+        _row("whole loop, matches stepped, against RecurrentPPO", speeds[1], speeds[2]),
+    ]
+
+
+def _speeds(sides: Sequence[Work], rounds: int) -> list[list[float]]:
+    """Let the sides work in turns; returns the decisions per second of each in every round."""
+    speeds: list[list[float]] = [[] for _ in sides]
+    for _ in range(rounds):
+        for side, seen in zip(sides, speeds, strict=True):
+            started = process_time()
+            decisions = side()
+            seen.append(decisions / (process_time() - started))
+    return speeds
+
+
+def _row(measure: str, ours: list[float], peer: list[float]) -> Row:
+    return {
+        "measure": measure,
+        "ours": median(ours),
+        "peer": median(peer),
+        "ratio": median(own / other for own, other in zip(ours, peer, strict=True)),
+    }
+
+
+def _recurrent_ppo(seed: int) -> "RecurrentPPO":
+    try:
+        from benchmarks.stable_baselines import recurrent_ppo  # noqa: PLC0415 (comes with an extra)
+    except ModuleNotFoundError as error:
+        raise MeasurementError(
+            f"The peer is missing ({error}). Install it with: pip install --editable '.[benchmarks]'"
+        ) from error
+    return recurrent_ppo(GAME, dimensions(POLICY).width, SLOTS, DECISIONS, LOOP_LEARNER, seed)
+
+
+def _policies(seed: int) -> tuple[Policy, PlainPolicy]:
+    """Return our policy and the plain one, with the same weights."""
+    torch.manual_seed(seed)
+    width = dimensions(POLICY).width
+    policy, plain = Policy(VectorEncoder(VIEW, width), POLICY, ACTIONS), PlainPolicy(VIEW, width, ACTIONS)
+    with torch.no_grad():
+        for target, source in zip(plain.parameters(), policy.parameters(), strict=True):
+            target.copy_(source)
+    return policy, plain
+
+
+def _decisions(count: int, generator: np.random.Generator) -> Decisions:
+    mask = generator.random((count, ACTIONS)) < LEGAL
+    mask[:, 0] = True
+    return Decisions(
+        match=np.arange(count),
+        slot=np.arange(count),
+        seat=generator.integers(SEATS, size=count),
+        view=generator.standard_normal((count, VIEW), dtype=np.float32),
+        mask=mask,
+    )
+
+
+def _trajectories(state_size: int, generator: np.random.Generator) -> Trajectories:
+    """Return about as many decisions as an update takes, in episodes as a uniform policy might have played them."""
+    matches = DECISIONS // (30 * SEATS)
+    lengths = np.repeat(generator.integers(20, 41, size=matches), SEATS)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    count = int(offsets[-1])
+    decisions = _decisions(count, generator)
+    position = np.arange(count) - np.repeat(offsets[:-1], lengths)  # within the episode
+    memory_row = np.flatnonzero((position > 0) & (position % SEQUENCE_LENGTH == 0))
+    return Trajectories(
+        view=decisions.view,
+        mask=decisions.mask,
+        action=np.argmax(decisions.mask * generator.random(decisions.mask.shape), axis=1),
+        log_prob=-np.log(decisions.mask.sum(axis=1)).astype(np.float32),
+        value=generator.uniform(-0.1, 0.1, count).astype(np.float32),
+        version=np.zeros(count, dtype=np.int64),
+        tick=SEATS * position,
+        offsets=offsets,
+        match=np.repeat(np.arange(matches), SEATS),
+        seat=np.tile(np.arange(SEATS), matches),
+        result=generator.uniform(-1, 1, len(lengths)).astype(np.float32),
+        memory_row=memory_row,
+        memory=0.1 * generator.standard_normal((len(memory_row), state_size), dtype=np.float32),
+    )
+
+
+def _require_equal(name: str, ours: npt.NDArray[Any], peer: npt.NDArray[Any]) -> None:
+    if not np.allclose(ours, peer, rtol=1e-4, atol=1e-5):
+        raise MeasurementError(f"The two sides do not come to the same {name}, so comparing their speed says nothing.")
+
+
+if __name__ == "__main__":
+    run(main)

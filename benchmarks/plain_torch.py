@@ -1,0 +1,188 @@
+"""The limit that production code is measured against: the same policy and updates, written by hand for one case.
+
+No guard, no metrics, no averaged weights, no choices: a linear encoder, one LSTM layer, a scalar value, undiscounted
+returns, one pass, everything on the CPU. What is left is the arithmetic.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from nemesis.core.game import SEATS, Decisions, FloatArray, IntArray
+from nemesis.core.trajectory import Trajectories
+from nemesis.learners.ppo import PPOConfig
+from nemesis.learners.rnad import RNaDConfig
+
+ILLEGAL = -1e9
+LENGTH_GROUPS = 4  # of a minibatch; fewer and more were slower
+
+
+class PlainPolicy(nn.Module):
+    """Linear, LSTM with a residual connection, linear heads. Its parameters stand in the order of production's."""
+
+    def __init__(self, view_size: int, width: int, actions: int) -> None:
+        super().__init__()
+        self.encoder = nn.Linear(view_size, width)
+        self.norm = nn.LayerNorm(width)
+        self.lstm = nn.LSTM(width, width)
+        self.lstm_weights = self.lstm.all_weights[0]
+        self.head_norm = nn.LayerNorm(width)
+        self.policy_head = nn.Linear(width, actions)
+        self.value_head = nn.Linear(width, 1)
+
+    def step(self, view: Tensor, mask: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return log-probabilities (n, action), values (n,), hidden and cell (n, width) of single decisions."""
+        x = functional.relu(self.encoder(view))
+        hidden, cell = torch.lstm_cell(self.norm(x), (hidden, cell), *self.lstm_weights)
+        log_probs, value = self.heads(x + hidden, mask)
+        return log_probs, value, hidden, cell
+
+    def sequence(self, view: Tensor, mask: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+        """Return log-probabilities (t, b, action) and values (t, b) of padded sequences (t, b, …)."""
+        x = functional.relu(self.encoder(view))
+        y, _ = self.lstm(self.norm(x), (hidden[None], cell[None]))
+        return self.heads(x + y, mask)
+
+    def heads(self, features: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        features = self.head_norm(features)
+        logits = self.policy_head(features).masked_fill(~mask, ILLEGAL)
+        return functional.log_softmax(logits, dim=-1), self.value_head(features).squeeze(-1)
+
+
+class PlainActor:
+    """Samples actions and keeps the memory of every seat."""
+
+    def __init__(self, policy: PlainPolicy, slots: int, seed: int) -> None:
+        width = policy.lstm.hidden_size
+        self.policy = policy
+        self.hidden = torch.zeros(slots * SEATS, width)
+        self.cell = torch.zeros(slots * SEATS, width)
+        self.generator = torch.Generator().manual_seed(seed)
+
+    @torch.inference_mode()
+    def act(self, decisions: Decisions) -> tuple[IntArray, FloatArray, FloatArray]:
+        place = torch.from_numpy(decisions.slot * SEATS + decisions.seat)
+        view, mask = torch.from_numpy(decisions.view), torch.from_numpy(decisions.mask)
+        hidden, cell = self.hidden.index_select(0, place), self.cell.index_select(0, place)
+        log_probs, value, hidden, cell = self.policy.step(view, mask, hidden, cell)
+        self.hidden.index_copy_(0, place, hidden)
+        self.cell.index_copy_(0, place, cell)
+        clock = torch.empty_like(log_probs).exponential_(generator=self.generator)
+        action = (log_probs - clock.log()).argmax(-1, keepdim=True)
+        return action[:, 0].numpy(), log_probs.gather(-1, action)[:, 0].numpy(), value.numpy()
+
+
+class PlainLearner:
+    """One pass of PPO over a batch, with the two pulls of R-NaD's magnet form if the config is one of R-NaD."""
+
+    def __init__(self, policy: PlainPolicy, config: PPOConfig, seed: int) -> None:
+        self.policy = policy
+        self.config = config
+        self.entropy_weight = config.entropy_weight.start
+        self.magnet_weight, self.data_weight = 0.0, 0.0
+        if isinstance(config, RNaDConfig):
+            self.magnet_weight, self.data_weight = config.magnet_weight.start, config.data_weight.start
+        self.optimiser = torch.optim.AdamW(
+            policy.parameters(),
+            lr=config.learning_rate.start,
+            betas=(config.momentum, 0.999),
+            eps=1e-5,
+            weight_decay=config.weight_decay,
+        )
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def update(self, trajectories: Trajectories) -> None:
+        config = self.config
+        batch = _Padded(trajectories, config.sequence_length)
+        advantage = torch.from_numpy(_advantages(trajectories, config.advantage_lambda))
+        target = advantage + torch.from_numpy(trajectories.value)
+        data_log_probs = self._log_probs(batch) if self.data_weight else None
+        order = torch.randperm(len(batch.length), generator=self.generator)
+        for minibatch in order.tensor_split(max(1, round(trajectories.decisions / config.minibatch))):
+            self.optimiser.zero_grad()
+            decisions = int(batch.length[minibatch].sum())
+            for sequences in batch.by_length(minibatch, LENGTH_GROUPS):
+                loss, count = self._loss(batch, sequences, advantage, target, data_log_probs)
+                (loss * (count / decisions)).backward()  # type: ignore[no-untyped-call]
+            nn.utils.clip_grad_norm_(self.policy.parameters(), config.gradient_clip)
+            self.optimiser.step()
+
+    def _loss(
+        self, batch: "_Padded", sequences: Tensor, advantage: Tensor, target: Tensor, data_log_probs: Tensor | None
+    ) -> tuple[Tensor, int]:
+        """Return the mean loss of some sequences' decisions, and how many these are."""
+        config = self.config
+        row, log_probs, value = batch.run(self.policy, sequences)
+        log_prob = log_probs.gather(-1, batch.action[row, None])[:, 0]
+        ratio = (log_prob - batch.log_prob[row]).exp()
+        gain = advantage[row]
+        loss = -torch.minimum(ratio * gain, ratio.clamp(1 - config.clip, 1 + config.clip) * gain).mean()
+        loss = loss + config.value_weight * functional.mse_loss(value, target[row])
+        probs = log_probs.softmax(-1)  # exp is many times slower where it underflows
+        if self.entropy_weight:
+            loss = loss + self.entropy_weight * (probs * log_probs).sum(-1).mean()
+        if data_log_probs is not None:
+            mask = batch.mask[row]
+            uniform = torch.where(mask, -mask.sum(-1, keepdim=True).log(), ILLEGAL)
+            loss = loss + self.magnet_weight * (probs * (log_probs - uniform)).sum(-1).mean()
+            loss = loss + self.data_weight * (probs * (log_probs - data_log_probs[row])).sum(-1).mean()
+        return loss, len(row)
+
+    @torch.no_grad()
+    def _log_probs(self, batch: "_Padded") -> Tensor:
+        """Return the log-probabilities before the update, (decision, action)."""
+        result = torch.empty(batch.mask.shape)
+        for sequences in batch.by_length(torch.arange(len(batch.length)), LENGTH_GROUPS):
+            row, log_probs, _ = batch.run(self.policy, sequences)
+            result[row] = log_probs
+        return result
+
+
+class _Padded:
+    """Trajectories as tensors, cut into sequences."""
+
+    def __init__(self, trajectories: Trajectories, limit: int) -> None:
+        self.view = torch.from_numpy(trajectories.view)
+        self.mask = torch.from_numpy(trajectories.mask)
+        self.action = torch.from_numpy(trajectories.action)
+        self.log_prob = torch.from_numpy(trajectories.log_prob)
+        offsets = trajectories.offsets
+        start = np.concatenate([np.arange(first, end, limit) for first, end in pairwise(offsets)])
+        end = offsets[np.searchsorted(offsets, start, side="right")]
+        memory = np.zeros((len(start), trajectories.memory.shape[1]), dtype=np.float32)
+        memory[np.isin(start, trajectories.memory_row)] = trajectories.memory
+        self.start = torch.from_numpy(start)
+        self.length = torch.from_numpy(np.minimum(limit, end - start))
+        self.memory = torch.from_numpy(memory)
+
+    def by_length(self, sequences: Tensor, groups: int) -> tuple[Tensor, ...]:
+        """Split sequences into groups of similar length, which need less padding."""
+        return sequences[torch.argsort(self.length[sequences])].tensor_split(groups)
+
+    def run(self, policy: PlainPolicy, sequences: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the decisions (n,) of some sequences, their log-probabilities (n, action) and values (n,)."""
+        length = self.length[sequences]
+        time = torch.arange(int(length.max()))[:, None]
+        row = self.start[sequences] + torch.minimum(time, length - 1)  # (t, b), padded with the last decision
+        valid = time < length
+        hidden, cell = self.memory[sequences].chunk(2, dim=1)
+        log_probs, value = policy.sequence(self.view[row], self.mask[row], hidden, cell)
+        return row[valid], log_probs[valid], value[valid]
+
+
+def _advantages(trajectories: Trajectories, decay: float) -> FloatArray:
+    """Generalised advantage estimation with the result as the only reward, over all episodes at once."""
+    start, length = trajectories.offsets[:-1], trajectories.lengths
+    advantage = np.empty_like(trajectories.value)
+    following = trajectories.result.copy()  # what comes after each episode's decision: the result, or the next value
+    running = np.zeros_like(following)
+    for step in range(length.max() - 1, -1, -1):
+        present = np.flatnonzero(length > step)
+        row = start[present] + step
+        running[present] = following[present] - trajectories.value[row] + decay * running[present]
+        advantage[row] = running[present]
+        following[present] = trajectories.value[row]
+    return advantage

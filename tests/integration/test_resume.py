@@ -1,0 +1,246 @@
+"""A run that was killed, interrupted or damaged goes on from its last whole checkpoint as if nothing had happened."""
+
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import safetensors.torch
+import torch
+
+import nemesis
+from nemesis.cli import main
+from nemesis.core.config import build_config
+from nemesis.games import open_game
+from nemesis.runtime.actor import as_step_policy
+from nemesis.runtime.checkpoints import load_checkpoint
+from nemesis.runtime.config import RunConfig
+from nemesis.runtime.training import Run
+
+SMALL = ["collection.slots=64", "collection.decisions=256", "policy.size=nano", "tracking.tensorboard=false"]
+MAGNET = ["learner.algorithm=rnad", "learner.form=magnet", "learner.minibatch=128"]
+SHORT = 60  # updates
+RECURRENT_PORTFOLIO = [
+    "policy.memory=lstm",
+    "learner.algorithm=portfolio",
+    "learner.minibatch=128",
+    "learner.sequence_length=1",  # the second decision of an episode starts from a stored memory
+    "learner.add_interval=10",
+    "learner.references=2",
+    "learner.keep=best",
+]
+
+
+def start(*arguments: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", "import sys; from nemesis.cli import main; sys.exit(main())", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def finish(process: "subprocess.Popen[str]") -> tuple[int, str]:
+    output, _ = process.communicate(timeout=120)
+    return process.returncode, output
+
+
+def wait_for(path: Path, process: "subprocess.Popen[str]") -> None:
+    deadline = time.monotonic() + 120
+    while not path.exists():
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < deadline, f"{path} did not appear"
+        time.sleep(0.005)
+
+
+def checkpoint(run: Path, update: int) -> Path:
+    return run / "checkpoints" / f"update-{update:08d}"
+
+
+def newest(run: Path) -> int:
+    return max(int(path.name.removeprefix("update-")) for path in (run / "checkpoints").glob("update-*"))
+
+
+def recorded_updates(run: Path) -> list[int]:
+    return [json.loads(line)["update"] for line in (run / "metrics.jsonl").read_text().splitlines()]
+
+
+def assert_same_checkpoint(one: Path, other: Path) -> None:
+    names = sorted(file.name for file in one.iterdir())
+    assert names == sorted(file.name for file in other.iterdir())
+    assert {f"{name}.safetensors" for name in ("weights", "average", "optimiser", "learner", "collector", "random")} < {
+        *names
+    }
+    for name in names:
+        assert (one / name).read_bytes() == (other / name).read_bytes(), f"{name} differs"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One configuration run twice: straight through, and killed halfway and resumed."""
+
+    straight: Path
+    resumed: Path
+    updates: int
+    killed_at: int  # the last update that was recorded before the kill
+
+
+def run_twice(folder: Path, updates: int, settings: list[str]) -> Pair:
+    straight, resumed = folder / "straight", folder / "resumed"
+    half = updates // 2
+    command = ["train", "kuhn", *SMALL, *settings, f"updates={updates}", f"checkpoints.interval={half // 2}", "--run"]
+    killed = start(*command, str(resumed))
+    wait_for(checkpoint(resumed, half), killed)
+    killed.kill()
+    assert finish(killed)[0] == -signal.SIGKILL
+    killed_at = recorded_updates(resumed)[-1]
+    continued = start("resume", str(resumed))
+    assert main([*command, str(straight)]) == 0
+    code, output = finish(continued)
+    assert code == 0, output
+    return Pair(straight, resumed, updates, killed_at)
+
+
+@pytest.fixture(scope="module")
+def short_pair(tmp_path_factory: pytest.TempPathFactory) -> Pair:
+    """The portfolio with a recurrent policy: all that a checkpoint can have to hold."""
+    return run_twice(tmp_path_factory.mktemp("short"), SHORT, RECURRENT_PORTFOLIO)
+
+
+@pytest.fixture(scope="module", params=["rnad", "portfolio"])
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pair:
+    if request.param == "portfolio":
+        return request.getfixturevalue("short_pair")
+    return run_twice(tmp_path_factory.mktemp("rnad"), 200, MAGNET)
+
+
+@pytest.fixture
+def finished(short_pair: Pair, tmp_path: Path) -> Path:
+    """A copy of a finished run."""
+    return Path(shutil.copytree(short_pair.straight, tmp_path / "run"))
+
+
+def test_a_run_that_was_killed_ends_in_the_same_bytes_as_one_that_was_not(pair: Pair):
+    assert pair.updates // 2 <= pair.killed_at < pair.updates
+    assert_same_checkpoint(checkpoint(pair.resumed, pair.updates), checkpoint(pair.straight, pair.updates))
+
+
+def test_the_comparison_would_see_a_difference(pair: Pair):
+    end, before = checkpoint(pair.straight, pair.updates), checkpoint(pair.straight, 3 * pair.updates // 4)
+    for name in ("weights", "average", "optimiser", "collector"):
+        assert (end / f"{name}.safetensors").read_bytes() != (before / f"{name}.safetensors").read_bytes()
+
+
+def test_every_update_is_recorded_once_with_the_same_figures(pair: Pair):
+    records = []
+    for run in (pair.straight, pair.resumed):
+        assert recorded_updates(run) == list(range(pair.updates + 1))
+        lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+        figures = ("learner/", "collection/", "evaluation/")  # speed and time are the machine's
+        records.append([{name: value for name, value in line.items() if name.startswith(figures)} for line in lines])
+    assert records[0] == records[1]
+
+
+def test_a_damaged_checkpoint_is_skipped_loudly_and_the_run_goes_on_from_the_one_before(
+    short_pair: Pair, finished: Path, capfd: pytest.CaptureFixture[str]
+):
+    damaged = checkpoint(finished, SHORT)
+    weights = damaged / "weights.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    assert main(["resume", str(finished)]) == 0
+    sentence = f"Skipped a checkpoint: {damaged} is damaged: weights.safetensors does not match its sha256."
+    assert f"Warning: {sentence}" in capfd.readouterr().out
+    log = (finished / "run.log").read_text()
+    assert sentence in log
+    assert f"Resumed at update {3 * SHORT // 4} of {SHORT}" in log
+    assert_same_checkpoint(damaged, checkpoint(short_pair.straight, SHORT))
+
+
+@pytest.mark.parametrize("override", ["learner.learning_rate=1", "seed=4", "policy.size=micro", "collection.slots=8"])
+def test_a_setting_that_would_make_it_another_run_cannot_change(
+    finished: Path, override: str, capfd: pytest.CaptureFixture[str]
+):
+    before = (finished / "metrics.jsonl").read_bytes()
+    assert main(["resume", str(finished), "updates=500", override]) == 2
+    errors = capfd.readouterr().err
+    assert errors.startswith(f"{override.partition('=')[0]} cannot change when a run is resumed; start a new run")
+    assert "updates" in errors
+    assert len(errors.splitlines()) <= 2
+    assert (finished / "metrics.jsonl").read_bytes() == before
+
+
+def test_a_finished_run_says_how_to_add_updates(finished: Path, capfd: pytest.CaptureFixture[str]):
+    assert main(["resume", str(finished)]) == 2
+    errors = capfd.readouterr().err
+    assert f"has finished its {SHORT} updates" in errors
+    longer = SHORT + 3
+    assert main(["resume", str(finished), f"updates={longer}"]) == 0
+    assert newest(finished) == longer
+    assert recorded_updates(finished) == list(range(longer + 1))
+
+
+def test_a_copied_checkpoint_is_all_that_is_needed_to_load_and_measure_a_policy(short_pair: Pair, tmp_path: Path):
+    elsewhere = Path(shutil.copytree(checkpoint(short_pair.resumed, SHORT), tmp_path / "elsewhere"))
+    figures = tmp_path / "figures.json"
+    assert main(["evaluate", str(short_pair.resumed), "--json", str(figures)]) == 0
+    measured = json.loads(figures.read_text())
+    game = open_game("openspiel:kuhn_poker")
+    for average, name in ((False, "last"), (True, "average")):
+        policy = nemesis.load_policy(elsewhere, average=average)
+        assert game.nash_conv(as_step_policy(policy, torch.device("cpu"))) == measured[f"nashconv_{name}"]
+    assert measured["nashconv_last"] != measured["nashconv_average"]
+    recorded = json.loads((short_pair.resumed / "metrics.jsonl").read_text().splitlines()[-1])
+    assert recorded["evaluation/nash_conv"] == pytest.approx(measured["nashconv_last"])
+
+
+def test_an_interrupt_saves_a_checkpoint_from_which_the_run_goes_on_exactly(short_pair: Pair, tmp_path: Path):
+    run = tmp_path / "run"
+    command = ["train", "kuhn", *SMALL, *RECURRENT_PORTFOLIO, f"updates={SHORT}", "checkpoints.interval=1000", "--run"]
+    process = start(*command, str(run))
+    wait_for(checkpoint(run, 0), process)
+    while len(recorded_updates(run)) < 10:
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    code, output = finish(process)
+    assert code == 130
+    assert "Traceback" not in output
+    update = newest(run)
+    assert 9 <= update < SHORT
+    assert recorded_updates(run) == list(range(update + 1))
+    assert main(["resume", str(run)]) == 0
+    ours, theirs = checkpoint(run, SHORT), checkpoint(short_pair.straight, SHORT)
+    for name in ("weights", "average", "optimiser", "learner", "collector", "random"):
+        assert (ours / f"{name}.safetensors").read_bytes() == (theirs / f"{name}.safetensors").read_bytes(), name
+
+
+def test_the_global_generators_go_on_where_they_were(tmp_path: Path):
+    """Nothing draws from them while a run trains today, so that the runs above cannot tell."""
+    config = build_config(RunConfig, {"game": "openspiel:kuhn_poker"}, SMALL)
+
+    def draw() -> list[float]:
+        return [random.random(), float(np.random.random()), float(torch.rand(()))]  # noqa: NPY002
+
+    run = Run(config)
+    draw()
+    saved = run.save(tmp_path)
+    expected = draw()
+    Run(config).restore(load_checkpoint(saved))
+    assert draw() == expected
+
+
+def test_weights_that_grow_beyond_all_bounds_end_the_run_with_a_sentence(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+):
+    run = tmp_path / "run"
+    settings = ["game=openspiel:leduc_poker", "learner.learning_rate=1e30", "updates=10", "checkpoints.interval=1000"]
+    assert main(["train", "kuhn", *SMALL, *settings, "--run", str(run)]) == 2
+    assert "learning_rate" in capfd.readouterr().err
+    assert main(["evaluate", str(run)]) == 0  # the checkpoint that is left is a good one
+    for tensor in safetensors.torch.load_file(checkpoint(run, newest(run)) / "weights.safetensors").values():
+        assert torch.isfinite(tensor).all()

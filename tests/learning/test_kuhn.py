@@ -1,0 +1,51 @@
+"""The quick tier: every algorithm comes near an equilibrium of Kuhn poker in seconds, by its exact NashConv."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nemesis.cli import main
+
+UNIFORM = 0.9167  # NashConv of playing at random
+BOUND = 0.1
+
+SHORT = [
+    "updates=100",
+    "collection.decisions=2048",
+    'learner.learning_rate={"start": 0.005, "end": 0.0001}',
+    "learner.minibatch=256",
+]
+# What each algorithm needs beside the preset.
+OVERRIDES: dict[str, list[str]] = {
+    "ppo": ["learner.algorithm=ppo", 'learner.entropy_weight={"start": 0.1, "end": 0.03, "shape": "exponential"}'],
+    "reference": [
+        "learner.algorithm=rnad",
+        "learner.form=reference",
+        "learner.reference_weight=0.1",
+        "learner.reference_interval=20",
+    ],
+    "reward": [
+        "learner.algorithm=rnad",
+        "learner.form=reward",
+        "learner.reward_weight=0.1",
+        "learner.reference_interval=20",
+    ],
+    "magnet": [
+        "learner.algorithm=rnad",
+        "learner.form=magnet",
+        'learner.magnet_weight={"start": 0.1, "end": 0.03, "shape": "exponential"}',
+    ],
+    "portfolio": ["learner.algorithm=portfolio", "learner.reference_weight=0.1", "learner.add_interval=20"],
+}
+
+
+@pytest.mark.parametrize("algorithm", OVERRIDES)
+def test_nash_conv_on_kuhn_poker_ends_near_zero(algorithm: str, tmp_path: Path):
+    run = tmp_path / "run"
+    settings = [*SHORT, *OVERRIDES[algorithm], "tracking.tensorboard=false"]
+    assert main(["train", "kuhn", *settings, "--run", str(run)]) == 0
+    first, *_, last = (json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines())
+    assert first["evaluation/nash_conv"] == pytest.approx(UNIFORM, abs=0.05)
+    assert last["evaluation/nash_conv"] <= BOUND
+    assert last["evaluation/nash_conv_average"] <= BOUND

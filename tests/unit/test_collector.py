@@ -1,0 +1,239 @@
+"""Collecting: finished episodes alone, each as it was played, and nothing lost across a snapshot."""
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pyspiel
+import pytest
+import torch
+from episodes import CPU, KUHN, LEDUC, build_collector, build_policy, opened, play
+
+from nemesis.core.game import Arrays, Decisions, EndReason, IntArray, MatchPool, Results
+from nemesis.core.trajectory import Trajectories
+from nemesis.learners.batch import to_batch
+from nemesis.policies.heads import IllegalPositionError
+from nemesis.runtime.actor import Actor
+from nemesis.runtime.collector import Clock, Collector
+
+torch.set_num_threads(1)
+
+MEMORIES = ("none", "lstm", "gru", "transformer")
+
+
+def rows_of(trajectories: Trajectories, match: int) -> list[int]:
+    """Return the rows of both seats of a match, as they were played."""
+    episodes = np.flatnonzero(trajectories.match == match)
+    rows = [row for episode in episodes for row in range(*trajectories.offsets[episode : episode + 2])]
+    return sorted(rows, key=lambda row: trajectories.tick[row])
+
+
+def seat_of_row(trajectories: Trajectories) -> IntArray:
+    return np.repeat(trajectories.seat, trajectories.lengths)
+
+
+def fields(trajectories: Trajectories) -> dict[str, np.ndarray]:
+    return {name: getattr(trajectories, name) for name in trajectories.__slots__}
+
+
+def assert_same(left: Trajectories, right: Trajectories) -> None:
+    for name, array in fields(left).items():
+        np.testing.assert_array_equal(array, fields(right)[name], err_msg=name)
+
+
+class TroubledPool:
+    """A simulator that spoils some of the matches of a real pool."""
+
+    def __init__(self, pool: MatchPool, fails: range = range(0), stuck: range = range(0)) -> None:
+        self._pool = pool
+        self._fails = fails  # matches that end by a failure
+        self._stuck = stuck  # matches that forget which actions are legal
+
+    @property
+    def slots(self) -> int:
+        return self._pool.slots
+
+    def recv(self) -> tuple[Decisions, Results]:
+        waiting, ended = self._pool.recv()
+        failed = np.isin(ended.match, self._fails)
+        waiting.mask[np.isin(waiting.match, self._stuck)] = False
+        returns = np.where(failed[:, None], np.nan, ended.returns).astype(np.float32)
+        reason = np.where(failed, EndReason.SIMULATOR_FAILURE, ended.end_reason)
+        return waiting, Results(ended.match, ended.slot, returns, reason)
+
+    def send(self, actions: IntArray) -> None:
+        self._pool.send(actions)
+
+    def snapshot(self) -> Arrays:
+        return self._pool.snapshot()
+
+    def restore(self, snapshot: Arrays) -> None:
+        self._pool.restore(snapshot)
+
+
+def test_every_match_can_be_replayed_in_openspiel_from_what_was_collected():
+    game = opened(KUHN)
+    trajectories = play(game, build_policy(game), 500)
+    seat = seat_of_row(trajectories)
+    reference = pyspiel.load_game(KUHN)
+    for match in np.unique(trajectories.match):
+        rows = rows_of(trajectories, match)
+        state = reference.new_initial_state()
+        for row in rows[:2]:  # each seat's first view tells its card
+            state.apply_action(int(trajectories.view[row, 2:5].argmax()))
+        for row in rows:
+            assert state.current_player() == seat[row]
+            np.testing.assert_array_equal(state.information_state_tensor(), trajectories.view[row])
+            np.testing.assert_array_equal(state.legal_actions_mask(), trajectories.mask[row])
+            state.apply_action(int(trajectories.action[row]))
+        assert state.is_terminal()
+        first, second = trajectories.result[trajectories.match == match]
+        assert [first, second] == [value / game.spec.utility_scale for value in state.returns()]
+
+
+def test_episodes_are_whole_and_in_order_with_both_seats_of_every_match():
+    game = opened(LEDUC)
+    trajectories = play(game, build_policy(game), 800)
+    assert trajectories.decisions >= 800
+    assert trajectories.offsets[0] == 0
+    assert trajectories.offsets[-1] == trajectories.decisions == len(trajectories.view)
+    assert trajectories.lengths.min() >= 1
+    assert set(Counter(trajectories.match.tolist()).values()) == {2}
+    np.testing.assert_array_equal(trajectories.seat, np.arange(trajectories.episodes) % 2)
+    np.testing.assert_allclose(trajectories.result[::2], -trajectories.result[1::2])
+    assert 0 < np.abs(trajectories.result).max() <= 1
+    for match in np.unique(trajectories.match):
+        ticks = trajectories.tick[rows_of(trajectories, match)]
+        np.testing.assert_array_equal(ticks, np.arange(len(ticks)))
+    for first, end in pairwise(trajectories.offsets):
+        assert np.all(np.diff(trajectories.tick[first:end]) > 0)
+
+
+def test_matches_in_flight_wait_for_a_later_batch_and_none_is_lost():
+    game = opened(LEDUC)
+    collector = build_collector(game, build_policy(game), slots=50)
+    batches = [collector.collect(100, version) for version in range(12)]
+    matches = np.concatenate([np.unique(batch.match) for batch in batches])
+    assert len(np.unique(matches)) == len(matches) == collector.matches
+    in_flight = collector.decisions - sum(batch.decisions for batch in batches)
+    assert 0 < in_flight < 50 * 8
+    assert len(np.setdiff1d(np.arange(matches.max()), matches)) < 50  # only those that still play are missing
+
+
+def test_a_decision_is_marked_with_the_version_of_the_policy_that_made_it():
+    game = opened(LEDUC)
+    collector = build_collector(game, build_policy(game), slots=50)
+    batches, played = [], []
+    for version in range(8):
+        before = collector.decisions
+        batches.append(collector.collect(100, version))
+        played.append(collector.decisions - before)
+    made = np.concatenate([batch.version for batch in batches])
+    assert np.bincount(made)[:5].tolist() == played[:5]  # those have all ended since
+    assert max(len(set(batch.version.tolist())) for batch in batches) > 1
+    for batch in batches:
+        for match in np.unique(batch.match):
+            assert np.all(np.diff(batch.version[rows_of(batch, match)]) >= 0)
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+def test_log_probabilities_and_values_are_those_of_the_policy(memory: str):
+    game = opened(LEDUC)
+    policy = build_policy(game, memory=memory)
+    trajectories = play(game, policy, 300, stride=2)
+    batch = to_batch(trajectories, 2, policy, CPU)
+    output = batch.run_all(policy)
+    log_prob = output.log_probs.gather(1, batch.action[:, None])[:, 0]
+    np.testing.assert_allclose(trajectories.log_prob, log_prob.numpy(), atol=1e-5)
+    np.testing.assert_allclose(trajectories.value, output.value.numpy(), atol=1e-5)
+    assert trajectories.log_prob.std() > 0.1
+    assert np.all(trajectories.mask[np.arange(trajectories.decisions), trajectories.action])
+
+
+def test_actions_are_sampled_with_the_probabilities_of_the_policy():
+    game = opened(KUHN)
+    policy = build_policy(game)
+    trajectories = play(game, policy, 20_000, slots=1000)
+    for view in np.unique(trajectories.view, axis=0):
+        rows = np.flatnonzero((trajectories.view == view).all(axis=1))
+        bets = trajectories.action[rows] == 1
+        chance = np.exp(trajectories.log_prob[rows[bets]][0])
+        assert abs(bets.mean() - chance) < 4.5 * np.sqrt(chance * (1 - chance) / len(rows))
+
+
+@pytest.mark.parametrize("memory", MEMORIES[1:])
+def test_kept_memories_are_what_the_policy_remembers_there(memory: str):
+    game = opened(LEDUC)
+    policy = build_policy(game, memory=memory)
+    trajectories = play(game, policy, 400, stride=2)
+    made = np.arange(trajectories.decisions) - np.repeat(trajectories.offsets[:-1], trajectories.lengths)
+    np.testing.assert_array_equal(trajectories.memory_row, np.flatnonzero((made > 0) & (made % 2 == 0)))
+    assert trajectories.memory.shape == (len(trajectories.memory_row), policy.state_size)
+    assert len(trajectories.memory_row) > 20
+    for row, kept in zip(trajectories.memory_row, trajectories.memory, strict=True):
+        state = torch.zeros(1, policy.state_size)
+        for earlier in range(row - made[row], row):
+            view, mask = (torch.from_numpy(array[[earlier]]) for array in (trajectories.view, trajectories.mask))
+            with torch.no_grad():
+                state = policy.step(view, mask, state).state
+        np.testing.assert_allclose(kept, state[0].numpy(), atol=1e-5)
+
+
+def test_without_a_stride_no_memory_is_kept():
+    game = opened(LEDUC)
+    trajectories = play(game, build_policy(game), 100)
+    assert len(trajectories.memory_row) == len(trajectories.memory) == 0
+
+
+def test_matches_that_the_simulator_failed_are_dropped_and_counted():
+    game = opened(LEDUC)
+    policy = build_policy(game, memory="gru")
+    pool = TroubledPool(game.pool(40, seed=0), fails=range(0, 100_000, 3))
+    collector = Collector(game, pool, Actor(policy, 40, CPU, seed=0), 2, Clock())
+    batches = [collector.collect(300, version) for version in range(3)]
+    ended = np.concatenate([batch.match for batch in batches])
+    assert not np.any(ended % 3 == 0)
+    assert collector.matches == len(np.unique(ended))
+    assert abs(collector.voided - collector.matches / 2) < 0.2 * collector.matches
+    for batch in batches:
+        assert np.isfinite(batch.result).all()
+        assert batch.decisions >= 300  # a match without a result is no data
+        assert len(batch.memory_row) == len(batch.memory) > 0
+
+
+def test_a_position_without_a_legal_action_is_an_error_that_names_the_match():
+    game = opened(LEDUC)
+    pool = TroubledPool(game.pool(8, seed=0), stuck=range(11, 12))
+    collector = Collector(game, pool, Actor(build_policy(game), 8, CPU, seed=0), None, Clock())
+    with pytest.raises(IllegalPositionError, match=r"^Match 11 waits for a decision but its mask allows no action\.$"):
+        collector.collect(1000, version=0)
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+@pytest.mark.parametrize("node_limit", [100_000, 1])
+def test_a_restored_collector_continues_identically(memory: str, node_limit: int):
+    game = opened(LEDUC, node_limit=node_limit)
+    policy = build_policy(game, memory=memory)
+    stride = 2 if policy.state_size else None
+    collector = build_collector(game, policy, slots=40, stride=stride)
+    for version in range(3):
+        collector.collect(100, version)
+    snapshot = collector.snapshot()
+    expected = [collector.collect(100, version) for version in (3, 4)]
+    for _ in range(2):  # a snapshot can be used again
+        other = build_collector(game, policy, slots=40, seed=1, stride=stride)
+        other.collect(70, version=0)
+        other.restore(snapshot)
+        for version, batch in zip((3, 4), expected, strict=True):
+            assert_same(other.collect(100, version), batch)
+        assert (other.decisions, other.matches) == (collector.decisions, collector.matches)
+
+
+def test_the_clock_tells_simulation_from_inference():
+    game = opened(LEDUC)
+    clock = Clock()
+    collector = Collector(game, game.pool(64, 0), Actor(build_policy(game), 64, CPU, 0), None, clock)
+    collector.collect(500, version=0)
+    assert clock.simulate > 0
+    assert clock.infer > clock.simulate  # looking up a table is quicker than a network
+    assert clock.learn == 0
