@@ -32,17 +32,24 @@ GOALS = {"kuhn": 0.02, "leduc": 0.20, "liars_dice": 0.10, "goofspiel": 0.10}
 """Presets, and the NashConv that the best R-NaD form should end at."""
 
 ALGORITHMS: dict[str, list[str]] = {
-    "ppo": ["learner.algorithm=ppo"],
-    "rnad-reference": ["learner.form=reference"],
-    "rnad-reward": ["learner.form=reward"],
+    "ppo": ["learner.algorithm=ppo", 'learner.entropy_weight={"start": 0.1, "end": 0.01, "shape": "exponential"}'],
+    "rnad-reference": ["learner.form=reference", "learner.reference_weight=0.1", "learner.reference_interval=20"],
+    "rnad-reward": ["learner.form=reward", "learner.reward_weight=0.1", "learner.reference_interval=20"],
     "rnad-magnet": [],
-    "portfolio": ["learner.algorithm=portfolio"],
+    "portfolio": ["learner.algorithm=portfolio", "learner.reference_weight=0.1", "learner.add_interval=20"],
 }
 """What each algorithm changes in a preset, which is written for the magnet form."""
 
 ABLATION: dict[str, list[str]] = {
     "the preset": [],
+    "surrogate, not NeuRD": ["learner.gradient=surrogate"],
+    "no pull to the average": ["learner.average_weight=0"],
+    "magnet not annealed": ["learner.magnet_weight=0.03"],
+    "learning rate not annealed": ["learner.learning_rate=1e-3"],
+    "momentum 0.9": ["learner.momentum=0.9"],
+    "minibatches of 1024": ["learner.minibatch=1024"],
 }
+"""What is taken from the preset; the averaging of weights is judged by the two columns of results."""
 
 CURVE_POINTS = 8
 
@@ -58,8 +65,8 @@ def main() -> None:
             for name in options.algorithms
             for seed in _seeds(options)
         ]
-    if options.quick:
-        jobs = [(game, name, seed, [*extra, "updates=60", "evaluation.interval=10"]) for game, name, seed, extra in jobs]
+    length = [f"updates={options.updates}"] if options.updates else []
+    jobs = [(game, name, seed, [*extra, *length]) for game, name, seed, extra in jobs]
     rows = list(_measure(jobs, options.processes, options.runs))
     if options.json:
         write_json(options.json, rows)
@@ -70,14 +77,14 @@ def _options() -> argparse.Namespace:
     parser = option_parser(__doc__ or "")
     parser.add_argument("--games", nargs="+", choices=GOALS, default=list(GOALS))
     parser.add_argument("--algorithms", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS))
-    parser.add_argument("--seeds", type=int, help="runs of each (default: 5, with --quick 1)")
+    parser.add_argument("--seeds", type=int, default=5, help="runs of each (default: 5)")
+    parser.add_argument("--updates", type=int, help="length of every run, instead of that of the game's preset")
     parser.add_argument("--processes", type=int, default=2, help="runs at the same time (default: 2)")
     parser.add_argument("--runs", type=Path, help="folder that keeps the run directories (default: a temporary one)")
     parser.add_argument("--ablation", action="store_true", help="the magnet form on Leduc without each ingredient")
     options = parser.parse_args()
-    options.seeds = options.seeds or (1 if options.quick else 5)
-    if options.quick and "--games" not in options and len(options.games) == len(GOALS):
-        options.games = ["kuhn"]
+    if options.quick:
+        options.games, options.seeds, options.updates = ["kuhn"], 1, 100
     return options
 
 

@@ -4,6 +4,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+# As far down as a policy puts what is illegal, so that the difference of two log-probabilities stays small there.
+_ILLEGAL = -1e9
+
 
 def clipped_surrogate(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, clip: float) -> Tensor:
     """PPO's pessimistic policy loss: −min(r A, clip(r, 1 − ε, 1 + ε) A)."""
@@ -56,7 +59,7 @@ def kl_each(log_probs: Tensor, other: Tensor) -> Tensor:
 def uniform_log_probs(mask: Tensor) -> Tensor:
     """Return the log-probabilities of the uniform policy over legal actions, finite where illegal."""
     uniform = -mask.sum(-1, keepdim=True).float().log()
-    return torch.where(mask, uniform, torch.finfo(torch.float32).min)
+    return torch.where(mask, uniform, _ILLEGAL)
 
 
 def chosen(log_probs: Tensor, action: Tensor) -> Tensor:

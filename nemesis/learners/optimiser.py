@@ -102,19 +102,28 @@ class Forward:
         self._device = device.type
         self._dtype = _DTYPES.get(precision)
         self._eager: Callable[..., SequenceOutput] = policy
-        self._call: Callable[..., SequenceOutput] = torch.compile(policy, dynamic=True) if compile_it else policy
+        self._call: Callable[..., SequenceOutput] = policy
+        self._to_compile = compile_it
 
     def __call__(self, view: Tensor, mask: Tensor, state: Tensor) -> SequenceOutput:
         with torch.autocast(self._device, self._dtype, enabled=self._dtype is not None):
-            if self._call is self._eager:
-                return self._eager(view, mask, state)
-            try:
-                return self._call(view, mask, state)
-            except Exception as error:  # a compiler may fail in any way; the eager policy is always right
-                reason = str(error).strip().splitlines()[0]
-                logging.getLogger(__name__).warning("torch.compile failed, going on without it: %s", reason)
-                self._call = self._eager
-                return self._eager(view, mask, state)
+            if self._to_compile:
+                self._compile(view, mask, state)
+            return self._call(view, mask, state)
+
+    def _compile(self, view: Tensor, mask: Tensor, state: Tensor) -> None:
+        """Compile both passes on a first batch; whatever goes wrong, the eager policy is always right."""
+        self._to_compile = False
+        compiled: Callable[..., SequenceOutput] = torch.compile(self._eager, dynamic=True)
+        try:
+            with torch.enable_grad():
+                output = compiled(view, mask, state)
+                torch.autograd.grad(output.log_probs.sum() + output.value.sum(), list(self.parameters()))
+        except Exception as error:  # a compiler may fail in any way
+            reason = str(error).strip().splitlines()[0]
+            logging.getLogger(__name__).warning("torch.compile failed, going on without it: %s", reason)
+        else:
+            self._call = compiled
 
 
 class Polyak:

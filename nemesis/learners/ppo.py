@@ -51,12 +51,12 @@ class PPOConfig(BaseModel):
     gradient_clip: float = Field(1.0, gt=0, description="largest gradient norm")
     kl_stop: float | None = Field(None, gt=0, description="leave an update early past this KL from the data policy")
     weight_decay: float = Field(0.0, ge=0, description="AdamW's weight decay")
-    momentum: float = Field(0.9, ge=0, lt=1, description="AdamW's β₁; self-play cycles less without it")
+    momentum: float = Field(0.0, ge=0, lt=1, description="AdamW's β₁; self-play cycles less without it")
     sequence_length: int = Field(
         64, ge=1, description="decisions of backpropagation through time (policies with memory)"
     )
     average_span: float = Field(
-        0.2, gt=0, le=1, description="share of the updates so far that the averaged copy of the weights reaches back"
+        0.3, gt=0, le=1, description="share of the updates so far that the averaged copy of the weights reaches back"
     )
     precision: Literal["float32", "bfloat16", "float16"] = Field(
         "float32", description="arithmetic of the forward pass; float16 scales gradients and is for CUDA"

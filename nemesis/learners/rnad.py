@@ -53,7 +53,6 @@ class RegularisedConfig(PPOConfig):
     """Settings of every learner that is pulled toward other policies, beside those of PPO."""
 
     entropy_weight: Schedule = Field(constant(0.0), description="weight of the entropy bonus, a number or a schedule")
-    momentum: float = Field(0.0, ge=0, lt=1, description="AdamW's β₁; self-play cycles less without it")
     gradient: Literal["surrogate", "neurd"] = Field(
         "neurd", description="PPO's clipped surrogate, or gains on the logits however rare an action is"
     )
@@ -71,8 +70,8 @@ class RNaDConfig(RegularisedConfig):
     reference_interval: int = Field(100, ge=1, description="updates after which the reference becomes the policy")
     reward_weight: Schedule = Field(constant(0.05), description="η of the reward form")
     magnet_weight: Schedule = Field(constant(0.05), description="τ of the magnet form, usually annealed")
-    average_weight: Schedule = Field(constant(0.0), description="ω of the magnet form: pull to the averaged weights")
-    data_weight: Schedule = Field(constant(0.1), description="κ of the magnet form: pull to the policy that played")
+    average_weight: Schedule = Field(constant(0.05), description="ω of the magnet form: pull to the averaged weights")
+    data_weight: Schedule = Field(constant(0.0), description="κ of the magnet form: pull to the policy that played")
 
 
 @dataclass(frozen=True, slots=True)

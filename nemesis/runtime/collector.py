@@ -12,11 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from nemesis.core.errors import UserError
 from nemesis.core.game import SEATS, EndReason, Game, IntArray, MatchPool, Results
 from nemesis.core.trajectory import Trajectories
 from nemesis.runtime.actor import Actor
 
 _Columns = dict[str, npt.NDArray[Any]]
+_HOPELESS = 10  # matches per slot that may be voided in a row, with none played, before the run gives up
 
 
 @dataclass(slots=True)
@@ -53,6 +55,11 @@ class Collector:
         ready = 0
         while ready < decisions:
             ready += self._step(version)
+            if not ready and sum(map(len, self._results)) > _HOPELESS * self._pool.slots:
+                raise UserError(
+                    "Every match was voided because its simulator failed, so there is nothing to learn from. "
+                    "See run.log, and try another game or fewer collection.slots."
+                )
         return self._finished_episodes()
 
     def _step(self, version: int) -> int:

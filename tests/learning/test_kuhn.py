@@ -10,33 +10,40 @@ from nemesis.cli import main
 UNIFORM = 0.9167  # NashConv of playing at random
 BOUND = 0.1
 
-SHORT = [
-    "updates=100",
-    "collection.decisions=2048",
-    'learner.learning_rate={"start": 0.005, "end": 0.0001}',
-    "learner.minibatch=256",
-]
+SHORT = ["updates=150", "collection.decisions=2048", "learner.minibatch=512", "seed=0"]
+SLOW = 'learner.learning_rate={"start": 0.002, "end": 0.00005}'
+FAST = 'learner.learning_rate={"start": 0.005, "end": 0.00005}'
 # What each algorithm needs beside the preset.
 OVERRIDES: dict[str, list[str]] = {
-    "ppo": ["learner.algorithm=ppo", 'learner.entropy_weight={"start": 0.1, "end": 0.03, "shape": "exponential"}'],
+    "ppo": [
+        FAST,
+        "learner.algorithm=ppo",
+        "learner.momentum=0",
+        'learner.entropy_weight={"start": 0.1, "end": 0.05, "shape": "exponential"}',
+    ],
     "reference": [
+        SLOW,
         "learner.algorithm=rnad",
         "learner.form=reference",
-        "learner.reference_weight=0.1",
+        "learner.reference_weight=0.2",
         "learner.reference_interval=20",
     ],
     "reward": [
+        FAST,
         "learner.algorithm=rnad",
         "learner.form=reward",
+        "learner.gradient=surrogate",
         "learner.reward_weight=0.1",
-        "learner.reference_interval=20",
+        "learner.reference_interval=40",
     ],
     "magnet": [
+        SLOW,
         "learner.algorithm=rnad",
         "learner.form=magnet",
-        'learner.magnet_weight={"start": 0.1, "end": 0.03, "shape": "exponential"}',
+        'learner.magnet_weight={"start": 0.1, "end": 0.02, "shape": "exponential"}',
+        "learner.average_weight=0.1",
     ],
-    "portfolio": ["learner.algorithm=portfolio", "learner.reference_weight=0.1", "learner.add_interval=20"],
+    "portfolio": [SLOW, "learner.algorithm=portfolio", "learner.reference_weight=0.2", "learner.add_interval=20"],
 }
 
 

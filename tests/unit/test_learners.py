@@ -20,8 +20,8 @@ from nemesis.learners.batch import to_batch
 from nemesis.learners.interface import Learner, PolicyModule
 from nemesis.learners.optimiser import DivergedError, GuardedOptimiser
 from nemesis.learners.portfolio import Portfolio, PortfolioConfig, least_diverse
-from nemesis.learners.ppo import PPO, PPOConfig
-from nemesis.learners.rnad import RNaD, RNaDConfig, transformation
+from nemesis.learners.ppo import PPO, PPOConfig, Targets
+from nemesis.learners.rnad import Anchor, RNaD, RNaDConfig, gains, transformation
 from nemesis.policies.policy import Policy
 
 torch.set_num_threads(1)
@@ -111,7 +111,7 @@ def log_probs_on(policy: PolicyModule, trajectories: Trajectories) -> Tensor:
         ("ppo", {}, {"learning_rate": 0.001}),
         ("ppo", {}, {"gradient_clip": 1e-6}),
         ("ppo", {}, {"weight_decay": 0.5}),
-        ("ppo", {"updates": 2}, {"momentum": 0.0}),
+        ("ppo", {"updates": 2}, {"momentum": 0.6}),
         ("ppo", {}, {"epochs": 2}),
         ("ppo", {}, {"minibatch": 100}),
         ("ppo", {"value": "categorical"}, {"value_weight": 2.0}),
@@ -120,18 +120,27 @@ def log_probs_on(policy: PolicyModule, trajectories: Trajectories) -> Tensor:
         ("reference", {"updates": 2}, {"reference_interval": 1}),
         ("reference", {"updates": 2}, {"entropy_weight": 0.3}),
         ("reference", {"updates": 2}, {"value_weight": 2.0}),
-        ("reference", {"updates": 2}, {"clip": 0.01}),
+        ("reference", {"updates": 2}, {"gradient": "surrogate"}),
+        ("reference", {"updates": 2, "gradient": "surrogate"}, {"clip": 0.01}),
+        ("reference", {"updates": 2, "gradient": "surrogate"}, {"reference_weight": 0.5}),
         ("reward", {}, {"reward_weight": 0.5}),
+        ("reward", {"gradient": "surrogate"}, {"reward_weight": 0.5}),
         ("reward", {"updates": 2}, {"reference_interval": 1}),
         ("reward", {}, {"entropy_weight": 0.3}),
         ("reward", {}, {"value_weight": 2.0}),
         ("magnet", {}, {"magnet_weight": 0.5}),
+        ("magnet", {"gradient": "surrogate"}, {"magnet_weight": 0.5}),
         ("magnet", {"minibatch": 100}, {"data_weight": 1.0}),
+        ("magnet", {"minibatch": 100, "gradient": "surrogate"}, {"data_weight": 1.0}),
         ("magnet", {"updates": 3, "average_span": 1.0}, {"average_weight": 1.0}),
+        ("magnet", {"updates": 3, "average_span": 1.0, "gradient": "surrogate"}, {"average_weight": 1.0}),
+        ("magnet", {}, {"probability_floor": 0.9}),
         ("magnet", {}, {"entropy_weight": 0.3}),
         ("magnet", {}, {"value_weight": 2.0}),
         ("magnet", {}, {"advantage_lambda": 0.1}),
         ("portfolio", {"updates": 2}, {"reference_weight": 0.5}),
+        ("portfolio", {"updates": 2, "gradient": "surrogate"}, {"reference_weight": 0.5}),
+        ("portfolio", {"updates": 2}, {"probability_floor": 0.9}),
         ("portfolio", {"updates": 3}, {"add_interval": 1}),
         ("portfolio", {"updates": 2}, {"entropy_weight": 0.3}),
         ("portfolio", {"updates": 2}, {"value_weight": 2.0}),
@@ -175,29 +184,36 @@ def kl_to_uniform(now: Tensor, _: Tensor, trajectories: Trajectories) -> Tensor:
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "measure", "weight"),
+    ("algorithm", "measure", "weight", "settings"),
     [
-        ("ppo", kl_to_uniform, "entropy_weight"),
-        ("reference", kl_to_start, "reference_weight"),
-        ("reward", kl_to_start, "reward_weight"),
-        ("magnet", kl_to_uniform, "magnet_weight"),
-        ("portfolio", kl_to_start, "reference_weight"),
+        ("ppo", kl_to_uniform, "entropy_weight", {}),
+        *(
+            (algorithm, measure, weight, {"gradient": gradient})
+            for gradient in ("surrogate", "neurd")
+            for algorithm, measure, weight in (
+                ("reference", kl_to_start, "reference_weight"),
+                ("reward", kl_to_start, "reward_weight"),
+                ("magnet", kl_to_uniform, "magnet_weight"),
+                ("portfolio", kl_to_start, "reference_weight"),
+            )
+        ),
     ],
 )
-def test_a_heavier_regulariser_holds_the_policy_nearer(algorithm: str, measure: Any, weight: str):
-    free, held = (distance_after(algorithm, measure, **{weight: value}) for value in (0.0, 2.0))
+def test_a_heavier_regulariser_holds_the_policy_nearer(algorithm: str, measure: Any, weight: str, settings: Any):
+    free, held = (distance_after(algorithm, measure, **settings, **{weight: value}) for value in (0.0, 2.0))
     assert held < 0.7 * free
 
 
+@pytest.mark.parametrize("gradient", ["surrogate", "neurd"])
 @pytest.mark.parametrize("weight", ["data_weight", "average_weight"])
-def test_a_pull_to_where_the_policy_was_shortens_an_update(weight: str):
+def test_a_pull_to_where_the_policy_was_shortens_an_update(weight: str, gradient: str):
     moved = []
     for value in (0.0, 5.0):
         policy = new_policy()
         trajectories = own_data(policy)
         before = log_probs_on(policy, trajectories)
         settings = {"magnet_weight": 0.0, "data_weight": 0.0, "average_weight": 0.0} | {weight: value}
-        learner = build_learner("magnet", policy, minibatch=50, **settings)
+        learner = build_learner("magnet", policy, minibatch=50, gradient=gradient, **settings)
         learner.update(trajectories, progress=0.0)
         moved.append(float(losses.kl(log_probs_on(policy, trajectories), before)))
     assert moved[1] < 0.7 * moved[0]
@@ -601,20 +617,43 @@ def test_the_transformed_reward_is_zero_sum_but_for_what_no_seat_could_change():
         assert earned[rows].sum() == pytest.approx(-log_ratio[before].sum(), abs=1e-4)
 
 
+def returns_of(earned: FloatArray, trajectories: Trajectories) -> FloatArray:
+    """Return what each decision earns from there to the end of its episode."""
+    return np.concatenate([np.cumsum(part[::-1])[::-1] for part in np.split(earned, trajectories.offsets[1:-1])])
+
+
 def test_the_reward_form_pays_for_staying_near_the_reference():
-    """With no result to gain, the return of a decision is how much nearer its seat stays than its opponent."""
-    policy = new_policy()
-    learner = build_learner("reward", policy, reward_weight=1.0, advantage_lambda=1.0, value_weight=0.0)
-    trajectories = stale_data()
+    """With no result to gain, a decision's return is how much nearer its seat stays than the opponent."""
+    policy, trajectories = new_policy(), stale_data()
     quiet = replace(trajectories, result=np.zeros_like(trajectories.result), value=np.zeros_like(trajectories.value))
-    before = log_probs_on(policy, trajectories)
-    reference = losses.chosen(before, torch.from_numpy(trajectories.action))
-    earned = transformation(trajectories, trajectories.log_prob - reference.numpy())
-    sums = np.add.reduceat(earned, trajectories.offsets[:-1])
-    assert np.abs(sums).max() > 0.5
-    still = build_learner("reward", copy.deepcopy(policy), reward_weight=0.0, advantage_lambda=1.0, value_weight=0.0)
-    assert still.update(quiet, progress=0.0)["policy_loss"] == pytest.approx(0, abs=1e-6)
-    ratio = (reference - torch.from_numpy(trajectories.log_prob)).exp().numpy()
-    suffix = np.concatenate([np.cumsum(part[::-1])[::-1] for part in np.split(earned, trajectories.offsets[1:-1])])
-    expected = -np.minimum(ratio * suffix, np.clip(ratio, 0.8, 1.2) * suffix).mean()
-    assert learner.update(quiet, progress=0.0)["policy_loss"] == pytest.approx(expected, rel=1e-4)
+    reference = losses.chosen(log_probs_on(policy, trajectories), torch.from_numpy(trajectories.action)).numpy()
+    earned = returns_of(transformation(trajectories, trajectories.log_prob - reference), trajectories)
+    assert np.abs(earned).max() > 0.5
+    ratio = np.exp(reference - trajectories.log_prob)
+    for weight in (0.0, 0.3):
+        advantage = weight * earned
+        expected = -np.minimum(ratio * advantage, np.clip(ratio, 0.8, 1.2) * advantage).mean()
+        settings = {"reward_weight": weight, "advantage_lambda": 1.0, "gradient": "surrogate"}
+        metrics = build_learner("reward", copy.deepcopy(policy), **settings).update(quiet, progress=0.0)
+        assert metrics["policy_loss"] == pytest.approx(expected, rel=1e-4, abs=1e-7)
+
+
+def test_neurd_credits_the_action_that_was_played_and_pulls_all_to_the_anchors():
+    policy, trajectories = new_policy(), stale_data()
+    batch = to_batch(trajectories, 1, policy, CPU)
+    output = batch.run_all(policy)
+    advantage = torch.randn(batch.decisions)
+    anchors = [
+        Anchor("one", 0.3, log_probs_on(new_policy(3), trajectories)),
+        Anchor("other", 0.2, losses.uniform_log_probs(batch.mask)),
+    ]
+    gain = gains(output, batch, Targets(advantage, torch.zeros_like(advantage)), anchors, probability_floor=0.2)
+    for row in range(0, batch.decisions, 7):
+        for action in np.flatnonzero(trajectories.mask[row]):
+            expected = -sum(
+                anchor.weight * float(output.log_probs[row, action] - anchor.log_probs[row, action])
+                for anchor in anchors
+            )
+            if action == trajectories.action[row]:
+                expected += float(advantage[row]) / max(0.2, float(np.exp(trajectories.log_prob[row])))
+            assert gain[row, action].item() == pytest.approx(expected, rel=1e-4, abs=1e-5)

@@ -67,6 +67,20 @@ def test_chosen_is_the_log_probability_of_the_action():
     torch.testing.assert_close(losses.chosen(log_probs, torch.tensor([1, 2, 1])).exp(), torch.tensor([0.75, 0.2, 1.0]))
 
 
+def test_log_probabilities_of_illegal_actions_cancel_out():
+    difference = masked_log(PROBABILITIES) - losses.uniform_log_probs(MASK)
+    assert difference[~MASK].abs().max() < 100
+
+
+def test_neurd_moves_each_legal_logit_by_its_gain_less_their_mean():
+    logits = torch.randn(3, 3, dtype=torch.float64, requires_grad=True)
+    gain = torch.tensor([[1.0, 3.0, 50.0], [0.0, 0.0, 6.0], [7.0, 4.0, 9.0]], dtype=torch.float64)
+    log_probs = logits.masked_fill(~MASK, -1e9).log_softmax(-1)
+    losses.neurd(log_probs, MASK, gain).backward()
+    expected = torch.tensor([[-1.0, 1.0, 0.0], [-2.0, -2.0, 4.0], [0.0, 0.0, 0.0]], dtype=torch.float64)
+    torch.testing.assert_close(-3 * logits.grad, expected)  # the loss is a mean of three decisions
+
+
 @pytest.mark.parametrize(
     ("ratio", "advantage", "loss", "gradient"),
     [
