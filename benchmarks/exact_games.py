@@ -31,6 +31,9 @@ from nemesis.runtime.training import train
 GOALS = {"kuhn": 0.02, "leduc": 0.20, "liars_dice": 0.10, "goofspiel": 0.10}
 """Presets, and the NashConv that the best R-NaD form should end at."""
 
+LENGTHS = {"leduc": 4000}
+"""Updates of a run, where it takes longer than the preset, which is made for a first look."""
+
 ALGORITHMS: dict[str, list[str]] = {
     "ppo": ["learner.algorithm=ppo", 'learner.entropy_weight={"start": 0.1, "end": 0.01, "shape": "exponential"}'],
     "rnad-reference": ["learner.form=reference", "learner.reference_weight=0.1", "learner.reference_interval=20"],
@@ -65,8 +68,7 @@ def main() -> None:
             for name in options.algorithms
             for seed in _seeds(options)
         ]
-    length = [f"updates={options.updates}"] if options.updates else []
-    jobs = [(game, name, seed, [*extra, *length]) for game, name, seed, extra in jobs]
+    jobs = [(game, name, seed, [*_length(game, options), *extra]) for game, name, seed, extra in jobs]
     rows = list(_measure(jobs, options.processes, options.runs))
     if options.json:
         write_json(options.json, rows)
@@ -86,6 +88,11 @@ def _options() -> argparse.Namespace:
     if options.quick:
         options.games, options.seeds, options.updates = ["kuhn"], 1, 100
     return options
+
+
+def _length(game: str, options: argparse.Namespace) -> list[str]:
+    updates = options.updates or LENGTHS.get(game)
+    return [f"updates={updates}"] if updates else []
 
 
 def _seeds(options: argparse.Namespace) -> range:
