@@ -2,12 +2,11 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-RUN ?= runs/leduc
 
 .PHONY: train test setup clean
 
 train: .venv/installed
-	$(BIN)/nemesis train leduc --run $(RUN)
+	$(BIN)/nemesis train leduc $(if $(RUN),--run $(RUN))
 
 test: .venv/installed-dev
 	$(BIN)/ruff check .
@@ -26,7 +25,7 @@ setup: .venv/installed-dev
 	touch $@
 
 .venv/installed-dev: .venv/installed
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,wandb]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,wandb,benchmarks]'
 	touch $@
 
 clean:

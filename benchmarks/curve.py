@@ -15,7 +15,7 @@ def main() -> None:
     try:
         from matplotlib import pyplot  # noqa: PLC0415  only this picture needs it
     except ImportError:
-        raise MeasurementError("Get matplotlib with pip install 'nemesis-rl[benchmarks]'.") from None
+        raise MeasurementError("Get matplotlib with pip install -e '.[benchmarks]'.") from None
     if len(sys.argv) != 3:
         raise MeasurementError("Name a run directory and the picture to write, which may end in .svg or .png.")
     path, picture = Path(sys.argv[1]), Path(sys.argv[2])

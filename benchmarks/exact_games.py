@@ -51,6 +51,7 @@ ABLATION: dict[str, list[str]] = {
     "learning rate not annealed": ["learner.learning_rate=1e-3"],
     "momentum 0.9": ["learner.momentum=0.9"],
     "minibatches of 1024": ["learner.minibatch=1024"],
+    "and a pull to the data policy": ["learner.minibatch=1024", "learner.data_weight=1"],
 }
 """What is taken from the preset; the averaging of weights is judged by the two columns of results."""
 
@@ -156,7 +157,8 @@ def _summary(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             "last": _mean_and_range([row["nashconv_last"] for row in group]),
             "average": _mean_and_range([row["nashconv_average"] for row in group]),
             "goal": f"{GOALS[game]:.2f}",
-            "curve of the average": " ".join(f"{value:.2f}" for value in _curve(group)),
+            "curve of the last": _curve(group, "curve_last"),
+            "curve of the average": _curve(group, "curve_average"),
         }
         for (game, algorithm), group in groups.items()
     ]
@@ -166,12 +168,12 @@ def _mean_and_range(values: Sequence[float]) -> str:
     return f"{mean(values):.4f} ({min(values):.3f}–{max(values):.3f})"
 
 
-def _curve(group: Sequence[dict[str, Any]]) -> list[float]:
-    """Return the mean curve of the averaged weights at a few even points of the run, its end included."""
-    curves = [[value for _, value in row["curve_average"]] for row in group]
+def _curve(group: Sequence[dict[str, Any]], name: str) -> str:
+    """Return the mean curve at a few even points of the run, its start and end included."""
+    curves = [[value for _, value in row[name]] for row in group]
     length = min(len(curve) for curve in curves)
     points = sorted({round(step * (length - 1) / CURVE_POINTS) for step in range(CURVE_POINTS + 1)})
-    return [mean(curve[point] for curve in curves) for point in points]
+    return " ".join(f"{mean(curve[point] for curve in curves):.2f}" for point in points)
 
 
 if __name__ == "__main__":

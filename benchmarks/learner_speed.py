@@ -3,14 +3,16 @@
 Against plain torch code, written by hand for this one case (plain_torch.py): the limit.
   inference   decisions go from arrays through the network to sampled actions, with the memory of every seat kept
   update      one pass over episodes of 20 to 40 decisions, cut into sequences of 16, by PPO and by R-NaD
-Both sides start from the same weights, data and random numbers. They must choose the same actions, and reach the same
-weights by their first update, or the benchmark fails.
+Learners have the settings that they have by default. Both sides start from the same weights, data and random numbers.
+They must choose the same actions, and reach the same weights by their first update, or the benchmark fails.
 
 Against RecurrentPPO of stable-baselines3-contrib (stable_baselines.py): the whole loop of playing and learning, on
 Leduc poker, with the same encoder, LSTM and heads (but for our layer norms), matches in flight, decisions in an
 update, minibatches and epochs. What differs, since each library is used as it is meant to be:
   - Our network plays both seats. The peer's plays one, against a random opponent that needs no network.
   - We mask illegal actions. The peer cannot, and its environment replaces them.
+  - Our value loss trains the LSTM. The peer's does not: its gradient stops at the shared LSTM. That spares the peer
+    little, since its policy loss goes back through the LSTM all the same.
   - Our matches are rows of arrays, the peer's are Python objects. A second row takes that advantage away: there our
     matches, too, are OpenSpiel states that are stepped one by one.
 Decisions are counted where the network made them.
@@ -20,6 +22,7 @@ thread: a second on the clock as long as the core is free, and steadier when it 
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from statistics import median
 from time import process_time
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -46,15 +49,26 @@ from nemesis.runtime.training import Run
 if TYPE_CHECKING:
     from sb3_contrib import RecurrentPPO  # comes with an extra
 
-POLICY = PolicyConfig(size="small", memory="lstm")
-VIEW, ACTIONS, LEGAL = 128, 128, 0.2  # numbers in a view, actions, and their legal share, where the game is made up
+Work: TypeAlias = Callable[[], int]  # does something and returns how many decisions it was
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large the policy, a made-up game and an update are."""
+
+    policy: PolicyConfig
+    view: int  # numbers
+    actions: int
+    decisions: int  # of an update
+
+
+SIZE = Size(PolicyConfig(size="small", memory="lstm"), view=128, actions=128, decisions=4096)
+LEGAL = 0.2  # share of the actions
 SEQUENCE_LENGTH = 16
-DECISIONS, MINIBATCH = 4096, 2048  # of an update
+MINIBATCH = 2048
 GAME, SLOTS = "leduc_poker", 256
 LOOP_LEARNER = PPOConfig(epochs=2, minibatch=MINIBATCH, sequence_length=SEQUENCE_LENGTH, normalise_advantages=True)
 CPU = torch.device("cpu")
-
-Work: TypeAlias = Callable[[], int]  # does something and returns how many decisions it was
 
 
 def main() -> None:
@@ -63,18 +77,20 @@ def main() -> None:
     seed, rounds = options.seed, 3 if options.quick else 15
     peer = _recurrent_ppo(seed)
     rows = [measure_inference(batch, 16 * rounds, seed) for batch in (64, 512)]
-    rows += [measure_update(config, rounds, seed) for config in (PPOConfig, RNaDConfig)]
+    for kind in (PPOConfig, RNaDConfig):
+        config = kind(sequence_length=SEQUENCE_LENGTH, minibatch=MINIBATCH)
+        rows.append(measure_update(config, SIZE, rounds, seed))
     rows += measure_loop(peer, max(2, rounds // 2), seed)
-    print_table(f"Decisions a second of an LSTM policy, {parameter_count(_policies(seed)[0]):,} parameters", rows)
+    print_table(f"Decisions a second of an LSTM policy, {parameter_count(_policies(SIZE, seed)[0]):,} parameters", rows)
     if options.json:
         write_json(options.json, rows)
 
 
 def measure_inference(batch: int, rounds: int, seed: int) -> Row:
     """Play with our actor and with the plain one."""
-    policy, plain = _policies(seed)
+    policy, plain = _policies(SIZE, seed)
     ours, peer = Actor(policy, batch, CPU, seed), PlainActor(plain, batch, seed)
-    batches = [_decisions(batch, np.random.default_rng([seed, number])) for number in range(8)]
+    batches = [_decisions(batch, SIZE, np.random.default_rng([seed, number])) for number in range(8)]
     for decisions in batches:
         choices = ours.act(decisions)
         action, log_prob, value = peer.act(decisions)
@@ -94,11 +110,13 @@ def measure_inference(batch: int, rounds: int, seed: int) -> Row:
     return _row(f"inference, batch {batch}, against plain torch", *speeds)
 
 
-def measure_update(kind: type[PPOConfig], rounds: int, seed: int) -> Row:
-    """Learn from the same episodes with our learner and with the plain one."""
-    policy, plain = _policies(seed)
-    trajectories = _trajectories(policy.state_size, np.random.default_rng(seed))
-    config = kind(sequence_length=SEQUENCE_LENGTH, minibatch=MINIBATCH)
+def measure_update(config: PPOConfig, size: Size, rounds: int, seed: int, compared_updates: int = 1) -> Row:
+    """Learn from the same episodes with our learner and with the plain one.
+
+    Compare more than one update of small policies alone: rounding drives large ones apart within a few.
+    """
+    policy, plain = _policies(size, seed)
+    trajectories = _trajectories(size, config.sequence_length, policy.state_size, np.random.default_rng(seed))
     ours = RNaD(policy, config, CPU, seed) if isinstance(config, RNaDConfig) else PPO(policy, config, CPU, seed)
     peer = PlainLearner(plain, config, seed)
 
@@ -110,10 +128,11 @@ def measure_update(kind: type[PPOConfig], rounds: int, seed: int) -> Row:
         peer.update(trajectories)
         return trajectories.decisions
 
-    our_update()
-    peer_update()
-    for own, other in zip(policy.parameters(), plain.parameters(), strict=True):
-        _require_equal("weights", own.detach().numpy(), other.detach().numpy())
+    for _ in range(compared_updates):
+        our_update()
+        peer_update()
+        for own, other in zip(policy.parameters(), plain.parameters(), strict=True):
+            _require_equal("weights", own.detach().numpy(), other.detach().numpy())
     speeds = _speeds([our_update, peer_update], rounds)
     return _row(f"update, {config.algorithm}, against plain torch", *speeds)
 
@@ -124,8 +143,8 @@ def measure_loop(peer: "RecurrentPPO", rounds: int, seed: int) -> list[Row]:
         game=f"openspiel:{GAME}",
         seed=seed,
         device="cpu",
-        collection=CollectionConfig(slots=SLOTS, decisions=DECISIONS),
-        policy=POLICY,
+        collection=CollectionConfig(slots=SLOTS, decisions=SIZE.decisions),
+        policy=SIZE.policy,
         learner=LOOP_LEARNER,
     )
     in_arrays, stepped = Run(config), Run(config)
@@ -146,7 +165,7 @@ def measure_loop(peer: "RecurrentPPO", rounds: int, seed: int) -> list[Row]:
 
     def peers() -> int:
         before = peer.num_timesteps
-        peer.learn(DECISIONS, reset_num_timesteps=False)
+        peer.learn(SIZE.decisions, reset_num_timesteps=False)
         return peer.num_timesteps - before
 
     sides = [ours(in_arrays), ours(stepped), peers]
@@ -186,41 +205,42 @@ def _recurrent_ppo(seed: int) -> "RecurrentPPO":
         raise MeasurementError(
             f"The peer is missing ({error}). Install it with: pip install --editable '.[benchmarks]'"
         ) from error
-    return recurrent_ppo(GAME, dimensions(POLICY).width, SLOTS, DECISIONS, LOOP_LEARNER, seed)
+    return recurrent_ppo(GAME, dimensions(SIZE.policy).width, SLOTS, SIZE.decisions, LOOP_LEARNER, seed)
 
 
-def _policies(seed: int) -> tuple[Policy, PlainPolicy]:
+def _policies(size: Size, seed: int) -> tuple[Policy, PlainPolicy]:
     """Return our policy and the plain one, with the same weights."""
     torch.manual_seed(seed)
-    width = dimensions(POLICY).width
-    policy, plain = Policy(VectorEncoder(VIEW, width), POLICY, ACTIONS), PlainPolicy(VIEW, width, ACTIONS)
+    width = dimensions(size.policy).width
+    policy = Policy(VectorEncoder(size.view, width), size.policy, size.actions)
+    plain = PlainPolicy(size.view, width, size.actions)
     with torch.no_grad():
         for target, source in zip(plain.parameters(), policy.parameters(), strict=True):
             target.copy_(source)
     return policy, plain
 
 
-def _decisions(count: int, generator: np.random.Generator) -> Decisions:
-    mask = generator.random((count, ACTIONS)) < LEGAL
+def _decisions(count: int, size: Size, generator: np.random.Generator) -> Decisions:
+    mask = generator.random((count, size.actions)) < LEGAL
     mask[:, 0] = True
     return Decisions(
         match=np.arange(count),
         slot=np.arange(count),
         seat=generator.integers(SEATS, size=count),
-        view=generator.standard_normal((count, VIEW), dtype=np.float32),
+        view=generator.standard_normal((count, size.view), dtype=np.float32),
         mask=mask,
     )
 
 
-def _trajectories(state_size: int, generator: np.random.Generator) -> Trajectories:
+def _trajectories(size: Size, sequence_length: int, state_size: int, generator: np.random.Generator) -> Trajectories:
     """Return about as many decisions as an update takes, in episodes as a uniform policy might have played them."""
-    matches = DECISIONS // (30 * SEATS)
+    matches = size.decisions // (30 * SEATS)
     lengths = np.repeat(generator.integers(20, 41, size=matches), SEATS)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     count = int(offsets[-1])
-    decisions = _decisions(count, generator)
+    decisions = _decisions(count, size, generator)
     position = np.arange(count) - np.repeat(offsets[:-1], lengths)  # within the episode
-    memory_row = np.flatnonzero((position > 0) & (position % SEQUENCE_LENGTH == 0))
+    memory_row = np.flatnonzero((position > 0) & (position % sequence_length == 0))
     return Trajectories(
         view=decisions.view,
         mask=decisions.mask,

@@ -1,9 +1,11 @@
 """The limit that production code is measured against: the same policy and updates, written by hand for one case.
 
-No guard, no metrics, no averaged weights, no choices: a linear encoder, one LSTM layer, a scalar value, undiscounted
-returns, one pass, everything on the CPU. What is left is the arithmetic.
+No guard, no metrics, no choices: a linear encoder, one LSTM layer, a scalar value, undiscounted returns, one pass,
+everything on the CPU. PPO is its clipped surrogate and an entropy bonus. R-NaD is NeuRD with pulls to the uniform
+policy and to the averaged weights, which it alone keeps. What is left is the arithmetic.
 """
 
+import copy
 from itertools import pairwise
 
 import numpy as np
@@ -76,15 +78,12 @@ class PlainActor:
 
 
 class PlainLearner:
-    """One pass of PPO over a batch, with the two pulls of R-NaD's magnet form if the config is one of R-NaD."""
+    """One pass over a batch, by PPO, or by R-NaD if the config is one of R-NaD."""
 
     def __init__(self, policy: PlainPolicy, config: PPOConfig, seed: int) -> None:
         self.policy = policy
         self.config = config
         self.entropy_weight = config.entropy_weight.start
-        self.magnet_weight, self.data_weight = 0.0, 0.0
-        if isinstance(config, RNaDConfig):
-            self.magnet_weight, self.data_weight = config.magnet_weight.start, config.data_weight.start
         self.optimiser = torch.optim.AdamW(
             policy.parameters(),
             lr=config.learning_rate.start,
@@ -93,52 +92,52 @@ class PlainLearner:
             weight_decay=config.weight_decay,
         )
         self.generator = torch.Generator().manual_seed(seed)
+        self.average = copy.deepcopy(policy)
+        self.updates = 0
 
     def update(self, trajectories: Trajectories) -> None:
         config = self.config
         batch = _Padded(trajectories, config.sequence_length)
         advantage = torch.from_numpy(_advantages(trajectories, config.advantage_lambda))
         target = advantage + torch.from_numpy(trajectories.value)
-        data_log_probs = self._log_probs(batch) if self.data_weight else None
+        average = batch.log_probs(self.average) if isinstance(config, RNaDConfig) else None
         order = torch.randperm(len(batch.length), generator=self.generator)
         for minibatch in order.tensor_split(max(1, round(trajectories.decisions / config.minibatch))):
             self.optimiser.zero_grad()
             decisions = int(batch.length[minibatch].sum())
-            for sequences in batch.by_length(minibatch, LENGTH_GROUPS):
-                loss, count = self._loss(batch, sequences, advantage, target, data_log_probs)
+            for sequences in batch.by_length(minibatch):
+                loss, count = self._loss(batch, sequences, advantage, target, average)
                 (loss * (count / decisions)).backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(self.policy.parameters(), config.gradient_clip)
             self.optimiser.step()
+        if average is not None:
+            self._follow()
 
     def _loss(
-        self, batch: "_Padded", sequences: Tensor, advantage: Tensor, target: Tensor, data_log_probs: Tensor | None
+        self, batch: "_Padded", sequences: Tensor, advantage: Tensor, target: Tensor, average: Tensor | None
     ) -> tuple[Tensor, int]:
         """Return the mean loss of some sequences' decisions, and how many these are."""
         config = self.config
         row, log_probs, value = batch.run(self.policy, sequences)
-        log_prob = log_probs.gather(-1, batch.action[row, None])[:, 0]
-        ratio = (log_prob - batch.log_prob[row]).exp()
-        gain = advantage[row]
-        loss = -torch.minimum(ratio * gain, ratio.clamp(1 - config.clip, 1 + config.clip) * gain).mean()
+        action, old_log_prob, gain = batch.action[row, None], batch.log_prob[row], advantage[row]
+        if isinstance(config, RNaDConfig) and average is not None:
+            played = gain / old_log_prob.exp().clamp(min=config.probability_floor)
+            loss = _neurd(config, log_probs, average[row], batch.mask[row], action, played)
+        else:
+            ratio = (log_probs.gather(-1, action)[:, 0] - old_log_prob).exp()
+            loss = -torch.minimum(ratio * gain, ratio.clamp(1 - config.clip, 1 + config.clip) * gain).mean()
         loss = loss + config.value_weight * functional.mse_loss(value, target[row])
-        probs = log_probs.softmax(-1)  # exp is many times slower where it underflows
         if self.entropy_weight:
+            probs = log_probs.softmax(-1)  # exp is many times slower where it underflows
             loss = loss + self.entropy_weight * (probs * log_probs).sum(-1).mean()
-        if data_log_probs is not None:
-            mask = batch.mask[row]
-            uniform = torch.where(mask, -mask.sum(-1, keepdim=True).log(), ILLEGAL)
-            loss = loss + self.magnet_weight * (probs * (log_probs - uniform)).sum(-1).mean()
-            loss = loss + self.data_weight * (probs * (log_probs - data_log_probs[row])).sum(-1).mean()
         return loss, len(row)
 
     @torch.no_grad()
-    def _log_probs(self, batch: "_Padded") -> Tensor:
-        """Return the log-probabilities before the update, (decision, action)."""
-        result = torch.empty(batch.mask.shape)
-        for sequences in batch.by_length(torch.arange(len(batch.length)), LENGTH_GROUPS):
-            row, log_probs, _ = batch.run(self.policy, sequences)
-            result[row] = log_probs
-        return result
+    def _follow(self) -> None:
+        """Move the averaged weights toward the policy's."""
+        self.updates += 1
+        step = 1 / max(1.0, self.config.average_span * self.updates)
+        torch._foreach_lerp_(list(self.average.parameters()), list(self.policy.parameters()), step)
 
 
 class _Padded:
@@ -158,9 +157,9 @@ class _Padded:
         self.length = torch.from_numpy(np.minimum(limit, end - start))
         self.memory = torch.from_numpy(memory)
 
-    def by_length(self, sequences: Tensor, groups: int) -> tuple[Tensor, ...]:
+    def by_length(self, sequences: Tensor) -> tuple[Tensor, ...]:
         """Split sequences into groups of similar length, which need less padding."""
-        return sequences[torch.argsort(self.length[sequences])].tensor_split(groups)
+        return sequences[torch.argsort(self.length[sequences])].tensor_split(LENGTH_GROUPS)
 
     def run(self, policy: PlainPolicy, sequences: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the decisions (n,) of some sequences, their log-probabilities (n, action) and values (n,)."""
@@ -171,6 +170,29 @@ class _Padded:
         hidden, cell = self.memory[sequences].chunk(2, dim=1)
         log_probs, value = policy.sequence(self.view[row], self.mask[row], hidden, cell)
         return row[valid], log_probs[valid], value[valid]
+
+    @torch.no_grad()
+    def log_probs(self, policy: PlainPolicy) -> Tensor:
+        """Return what a policy says about all decisions, (decision, action)."""
+        result = torch.empty(self.mask.shape)
+        for sequences in self.by_length(torch.arange(len(self.length))):
+            row, log_probs, _ = self.run(policy, sequences)
+            result[row] = log_probs
+        return result
+
+
+def _neurd(
+    config: RNaDConfig, log_probs: Tensor, average: Tensor, mask: Tensor, action: Tensor, played: Tensor
+) -> Tensor:
+    """Raise each logit by what its action gained, less the pulls to the uniform policy and to the averaged weights.
+
+    The uniform policy's log-probability is the same for all legal actions, so the centring takes it out.
+    """
+    magnet_weight, average_weight = config.magnet_weight.start, config.average_weight.start
+    gain = average_weight * average - (magnet_weight + average_weight) * log_probs.detach()  # (n, action)
+    gain = gain.scatter_add_(-1, action, played[:, None]).masked_fill_(~mask, 0.0)
+    mean = gain.sum(-1, keepdim=True) / mask.sum(-1, keepdim=True)
+    return -((gain - mean) * mask * log_probs).sum(-1).mean()
 
 
 def _advantages(trajectories: Trajectories, decay: float) -> FloatArray:

@@ -3,13 +3,13 @@
 import math
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from nemesis.core.settings import Settings
 
 
-class Schedule(BaseModel):
+class Schedule(Settings):
     """From `start` to `end` over the run. A plain number means a constant."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     start: float = Field(ge=0, description="value at the first update")
     end: float = Field(ge=0, description="value at the last update")

@@ -33,10 +33,12 @@ def descend(
     seen: list[Metrics] = []
     for _ in range(epochs):
         for groups in batch.minibatches(minibatch, generator):
-            norm = optimiser.step(_weighted_losses(batch, forward, loss, groups, seen), learning_rate)
+            norm = optimiser.gradient(_weighted_losses(batch, forward, loss, groups, seen))
             seen[-1]["gradient_norm"] = norm
             if kl_stop is not None and float(seen[-1]["kl_old"]) > kl_stop:
+                optimiser.drop()
                 return _mean(seen)
+            optimiser.step(learning_rate)
     return _mean(seen)
 
 

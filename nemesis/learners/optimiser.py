@@ -43,27 +43,37 @@ class GuardedOptimiser:
         self._scaler = torch.amp.GradScaler(device.type, enabled=precision == "float16" and device.type == "cuda")
         self._gradient_clip = gradient_clip
         self._skip_limit = skip_limit
+        self._finite = True
         self.skipped = 0
         self.skipped_in_a_row = 0
 
-    def step(self, losses: Iterable[Tensor], learning_rate: float) -> Tensor:
-        """Add up the gradients of the losses and take one step; returns the gradient's norm before clipping."""
-        for group in self._optimiser.param_groups:
-            group["lr"] = learning_rate
+    def gradient(self, losses: Iterable[Tensor]) -> Tensor:
+        """Add up the gradients of the losses; returns their norm before clipping."""
         self._optimiser.zero_grad(set_to_none=True)
-        finite = True
+        self._finite = True
         for loss in losses:
-            finite = finite and bool(torch.isfinite(loss))
+            self._finite = self._finite and bool(torch.isfinite(loss))
             self._scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
         self._scaler.unscale_(self._optimiser)
         norm = nn.utils.clip_grad_norm_(self._parameters, self._gradient_clip)
-        if finite and bool(torch.isfinite(norm)):
+        self._finite = self._finite and bool(torch.isfinite(norm))
+        return norm
+
+    def step(self, learning_rate: float) -> None:
+        """Follow the gradient, unless it or its loss is not finite."""
+        for group in self._optimiser.param_groups:
+            group["lr"] = learning_rate
+        if self._finite:
             self._scaler.step(self._optimiser)
             self.skipped_in_a_row = 0
         else:
             self._skip()
         self._scaler.update()
-        return norm
+
+    def drop(self) -> None:
+        """Leave the gradient unused."""
+        self._optimiser.zero_grad(set_to_none=True)
+        self._scaler.update()
 
     def _skip(self) -> None:
         self._optimiser.zero_grad(set_to_none=True)
@@ -72,7 +82,7 @@ class GuardedOptimiser:
         if self.skipped_in_a_row >= self._skip_limit:
             raise DivergedError(
                 f"Training stopped: {self.skipped_in_a_row} steps in a row had a loss or gradient that is not finite. "
-                "The weights are those before the first of them; lower learner.learning_rate or learner.gradient_clip."
+                "The last checkpoint is from before; start a new run with a lower learner.learning_rate."
             )
 
     def state(self) -> dict[str, Any]:
@@ -109,7 +119,13 @@ class Forward:
         with torch.autocast(self._device, self._dtype, enabled=self._dtype is not None):
             if self._to_compile:
                 self._compile(view, mask, state)
-            return self._call(view, mask, state)
+            try:
+                return self._call(view, mask, state)
+            except Exception as error:  # a new shape may need a new compilation
+                if self._call is self._eager:
+                    raise
+                self._give_up_compiling(error)
+                return self._eager(view, mask, state)
 
     def _compile(self, view: Tensor, mask: Tensor, state: Tensor) -> None:
         """Compile both passes on a first batch; whatever goes wrong, the eager policy is always right."""
@@ -120,10 +136,14 @@ class Forward:
                 output = compiled(view, mask, state)
                 torch.autograd.grad(output.log_probs.sum() + output.value.sum(), list(self.parameters()))
         except Exception as error:  # a compiler may fail in any way
-            reason = str(error).strip().splitlines()[0]
-            logging.getLogger(__name__).warning("torch.compile failed, going on without it: %s", reason)
+            self._give_up_compiling(error)
         else:
             self._call = compiled
+
+    def _give_up_compiling(self, error: Exception) -> None:
+        self._call = self._eager
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        logging.getLogger(__name__).warning("torch.compile failed, going on without it: %s", reason)
 
 
 class Polyak:

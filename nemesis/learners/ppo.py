@@ -12,15 +12,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from torch import Tensor
 
 from nemesis.core.game import FloatArray
 from nemesis.core.schedule import Schedule
+from nemesis.core.settings import Settings
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners import losses
 from nemesis.learners.batch import Batch, Output, to_batch
-from nemesis.learners.descent import Metrics, descend
+from nemesis.learners.descent import Loss, Metrics, descend
 from nemesis.learners.interface import PolicyModule
 from nemesis.learners.optimiser import Forward, GuardedOptimiser, Polyak
 from nemesis.learners.returns import gae, terminal_rewards, vtrace
@@ -30,16 +31,14 @@ def constant(value: float) -> Schedule:
     return Schedule(start=value, end=value)
 
 
-class PPOConfig(BaseModel):
+class PPOConfig(Settings):
     """Settings of PPO."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     algorithm: Literal["ppo"] = Field("ppo", description="which learner")
     learning_rate: Schedule = Field(constant(3e-4), description="AdamW's step size, a number or a schedule")
     epochs: int = Field(1, ge=1, description="passes over each batch")
     minibatch: int = Field(4096, ge=1, description="decisions in one gradient step")
-    clip: float = Field(0.2, gt=0, le=1, description="how far the probability ratio counts from 1")
+    clip: float = Field(0.2, gt=0, le=1, description="surrogate: how far the probability ratio counts from 1")
     advantage: Literal["gae", "vtrace"] = Field("gae", description="advantage estimator; vtrace corrects stale data")
     discount: float = Field(1.0, gt=0, le=1, description="γ of the returns")
     advantage_lambda: float = Field(0.95, ge=0, le=1, description="λ of the policy's advantages")
@@ -191,7 +190,7 @@ class PPO:
         self._core.restore(state)
 
 
-def improve(core: ActorCritic, batch: Batch, loss: Any, config: PPOConfig, progress: float) -> dict[str, float]:
+def improve(core: ActorCritic, batch: Batch, loss: Loss, config: PPOConfig, progress: float) -> dict[str, float]:
     """Descend a loss over a batch, then let the averaged weights follow."""
     learning_rate = config.learning_rate.at(progress)
     metrics = descend(

@@ -142,7 +142,8 @@ def anchored_update(
     targets = estimate(batch, trajectories, reward, core.forward, config)
 
     def loss(output: Output) -> tuple[Tensor, Metrics]:
-        pulls = {anchor.name: losses.kl(output.log_probs, anchor.log_probs[output.row]) for anchor in anchors}
+        with torch.set_grad_enabled(config.gradient == "surrogate"):  # NeuRD pulls on logits; KL is only shown then
+            pulls = {anchor.name: losses.kl(output.log_probs, anchor.log_probs[output.row]) for anchor in anchors}
         if config.gradient == "neurd":
             gain = gains(output, batch, targets, anchors, config.probability_floor)
             policy = losses.neurd(output.log_probs, batch.mask[output.row], gain)

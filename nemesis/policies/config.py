@@ -2,16 +2,16 @@
 
 from typing import Literal, NamedTuple, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from nemesis.core.settings import Settings
 
 Size: TypeAlias = Literal["nano", "micro", "small", "medium", "large", "huge", "giant"]
 MemoryKind: TypeAlias = Literal["none", "lstm", "gru", "transformer"]
 
 
-class PolicyConfig(BaseModel):
+class PolicyConfig(Settings):
     """An encoder of the game, then a memory, then heads for the action and the value."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     size: Size = Field(
         "micro",

@@ -35,6 +35,8 @@ def build_policy(config: RunConfig, game: Game) -> Policy:
 def build_learner(policy: Policy, config: RunConfig, device: torch.device, seed: int, rate: Rate) -> Learner:
     """Return the configured learner; `rate` plays policies against each other for those that ask."""
     learner = config.learner
+    if learner.precision == "float16" and device.type != "cuda":
+        raise UserError("learner.precision=float16 needs CUDA; use bfloat16 or float32 on a CPU.")
     if isinstance(learner, RNaDConfig):
         return RNaD(policy, learner, device, seed)
     if isinstance(learner, PortfolioConfig):

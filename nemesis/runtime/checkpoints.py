@@ -179,12 +179,15 @@ def _checked_files(path: Path) -> list[str]:
             raise CheckpointError(f"{path} is damaged: manifest.json does not list {name}.")
     for name, (digest, size) in files.items():
         file = path / name
-        if file.name != name or not file.is_file():
-            raise CheckpointError(f"{path} is damaged: {name} is missing.")
-        if file.stat().st_size != size:
-            raise CheckpointError(f"{path} is damaged: {name} has {file.stat().st_size} bytes instead of {size}.")
-        if _sha256(file) != digest:
-            raise CheckpointError(f"{path} is damaged: {name} does not match its sha256.")
+        try:
+            if file.name != name or not file.is_file():
+                raise CheckpointError(f"{path} is damaged: {name} is missing.")
+            if file.stat().st_size != size:
+                raise CheckpointError(f"{path} is damaged: {name} has {file.stat().st_size} bytes instead of {size}.")
+            if _sha256(file) != digest:
+                raise CheckpointError(f"{path} is damaged: {name} does not match its sha256.")
+        except OSError as error:
+            raise CheckpointError(f"{path} is damaged: {name} cannot be read ({error.strerror}).") from error
     return list(files)
 
 

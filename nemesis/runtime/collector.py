@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import SEATS, EndReason, Game, IntArray, MatchPool, Results
+from nemesis.core.game import SEATS, BoolArray, EndReason, Game, IntArray, MatchPool, Results
 from nemesis.core.trajectory import Trajectories
 from nemesis.runtime.actor import Actor
 
@@ -123,13 +123,10 @@ class Collector:
         by_match = np.argsort(match)
         match, returns, played = match[by_match], returns[by_match], played[by_match]
 
-        steps, self._steps = _split(steps, match)
-        memories, self._memories = _split(memories, match)
-        use = played[np.searchsorted(match, steps["match"])]
-        steps = {name: column[use] for name, column in steps.items()}
         # Rows came in the order of play, so a stable sort keeps each episode's.
         order = np.argsort(steps["match"] * SEATS + steps["seat"], kind="stable")
-        steps = {name: column[order] for name, column in steps.items()}
+        steps, self._steps = _split(steps, order, match, played)
+        memories, self._memories = _split(memories, slice(None), match, played)
 
         episode = steps["match"] * SEATS + steps["seat"]
         starts = np.flatnonzero(np.diff(episode, prepend=-1))
@@ -182,13 +179,18 @@ def _concatenate(parts: list[_Columns]) -> _Columns:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
 
 
-def _split(columns: _Columns, ended: IntArray) -> tuple[_Columns, list[_Columns]]:
-    """Return the rows of matches that ended, and the rest as a new list of parts."""
+def _split(
+    columns: _Columns, order: IntArray | slice, ended: IntArray, played: BoolArray
+) -> tuple[_Columns, list[_Columns]]:
+    """Return the rows of matches that ended by play in the given order, and those still in flight as they are."""
     if not columns:
         return columns, []
-    over = np.isin(columns["match"], ended)
+    place = np.minimum(np.searchsorted(ended, columns["match"]), len(ended) - 1)
+    over = ended[place] == columns["match"]
     rest = {name: column[~over] for name, column in columns.items()}
-    return {name: column[over] for name, column in columns.items()}, [rest]
+    rows = np.arange(len(over))[order]
+    rows = rows[(over & played[place])[rows]]
+    return {name: column[rows] for name, column in columns.items()}, [rest]
 
 
 def _memory_rows(memories: _Columns, episode: IntArray, starts: IntArray) -> tuple[IntArray, npt.NDArray[np.float32]]:

@@ -2,8 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field, model_validator
 
+from nemesis.core.settings import Settings
 from nemesis.learners.portfolio import PortfolioConfig
 from nemesis.learners.ppo import PPOConfig
 from nemesis.learners.rnad import RNaDConfig
@@ -13,38 +14,30 @@ from nemesis.runtime.metrics import TrackingConfig
 LearnerConfig = Annotated[PPOConfig | RNaDConfig | PortfolioConfig, Field(discriminator="algorithm")]
 
 
-class CollectionConfig(BaseModel):
+class CollectionConfig(Settings):
     """How matches are played for learning."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     slots: int = Field(1024, ge=1, le=1_000_000, description="matches in flight")
     decisions: int = Field(8192, ge=1, description="decisions played for each update")
 
 
-class EvaluationConfig(BaseModel):
+class EvaluationConfig(Settings):
     """How strength is measured during a run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     interval: int = Field(100, ge=1, description="updates between evaluations")
     matches: int = Field(2000, ge=2, description="matches against random play, where no exact measure exists")
 
 
-class CheckpointsConfig(BaseModel):
+class CheckpointsConfig(Settings):
     """When the run is saved, and what is kept."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     interval: int = Field(200, ge=1, description="updates between checkpoints")
     keep_last: int = Field(3, ge=1, description="newest checkpoints that are kept")
     keep_every: int = Field(0, ge=0, description="keep those of every so many updates for good; 0 keeps none")
 
 
-class RunConfig(BaseModel):
+class RunConfig(Settings):
     """Everything that decides what a run does."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     game: str = Field(
         description="family:game, for example openspiel:leduc_poker or openspiel:liars_dice(dice_sides=4)"
@@ -61,3 +54,15 @@ class RunConfig(BaseModel):
     evaluation: EvaluationConfig = EvaluationConfig()
     checkpoints: CheckpointsConfig = CheckpointsConfig()
     tracking: TrackingConfig = TrackingConfig()
+
+    @model_validator(mode="after")
+    def _values_fit(self) -> "RunConfig":
+        if (
+            isinstance(self.learner, RNaDConfig)
+            and self.learner.form == "reward"
+            and self.policy.value == "categorical"
+        ):
+            raise ValueError(
+                "learner.form=reward pays more than a categorical value can stand for; use policy.value=scalar"
+            )
+        return self

@@ -1,60 +1,75 @@
 """How strong a policy is: exactly where the game allows it, else by matches against random play."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
-from nemesis.core.game import ExactGame, Game
+from nemesis.core.game import SEATS, ExactGame, Game
 from nemesis.games import open_game
 from nemesis.policies.policy import Policy
 from nemesis.runtime.actor import Actor, RandomActor, as_step_policy
-from nemesis.runtime.assembly import build_policy, choose_device, config_of, find_checkpoint
+from nemesis.runtime.assembly import build_policy, config_of, find_checkpoint
 from nemesis.runtime.matches import Score, play, slots_for
 
 
 @dataclass(frozen=True, slots=True)
-class Strength:
-    """One policy's measure: NashConv of an exact game, or a score against random play."""
+class NashConv:
+    """What best responses gain against a policy in an exact game, summed over the seats."""
 
-    nash_conv: float | None
-    against_random: Score | None
+    value: float
 
     def metrics(self) -> dict[str, float]:
-        if self.nash_conv is not None:
-            return {"nash_conv": self.nash_conv}
-        assert self.against_random is not None  # noqa: S101  one of the two is always there
-        return {
-            "return_against_random": self.against_random.mean,
-            "win_rate_against_random": self.against_random.win_rate,
-        }
+        return {"nash_conv": self.value}
 
     def rows(self, who: str) -> list[tuple[str, str]]:
-        if self.nash_conv is not None:
-            return [
-                (f"NashConv, {who}", f"{self.nash_conv:.4f}"),
-                (f"exploitability, {who}", f"{self.nash_conv / 2:.4f} a seat"),
-            ]
-        score = self.against_random
-        assert score is not None  # noqa: S101
         return [
-            (f"return against random, {who}", f"{score.mean:+.4f} ± {score.margin:.4f} ({score.matches} matches)"),
-            (f"win rate against random, {who}", f"{score.win_rate:.1%}, {score.voided} voided"),
+            (f"NashConv, {who}", f"{self.value:.4f}"),
+            (f"exploitability, {who}", f"{self.value / SEATS:.4f} a seat"),
         ]
 
-    def as_json(self) -> dict[str, Any]:
-        if self.nash_conv is not None:
-            return {"nashconv": self.nash_conv}
-        score = self.against_random
-        assert score is not None  # noqa: S101
-        return {
+    def as_json(self) -> dict[str, float | None]:
+        return {"nashconv": self.value}
+
+
+@dataclass(frozen=True, slots=True)
+class AgainstRandom:
+    """What a policy earns against random play."""
+
+    score: Score
+
+    def metrics(self) -> dict[str, float]:
+        return {"return_against_random": self.score.mean, "win_rate_against_random": self.score.win_rate}
+
+    def rows(self, who: str) -> list[tuple[str, str]]:
+        score = self.score
+        if not score.matches:
+            return [(f"against random, {who}", f"no match ended by play, {score.voided} voided")]
+        low, high = score.win_rate_interval
+        rate = f"{score.win_rate:.1%} (95 % interval {low:.1%} to {high:.1%}), {score.voided} voided"
+        return [
+            (f"return against random, {who}", f"{score.mean:+.4f} ± {score.margin:.4f} ({score.matches} matches)"),
+            (f"win rate against random, {who}", rate),
+        ]
+
+    def as_json(self) -> dict[str, float | None]:
+        score = self.score
+        low, high = score.win_rate_interval
+        figures = {
             "return": score.mean,
             "return_margin": score.margin,
             "win_rate": score.win_rate,
+            "win_rate_low": low,
+            "win_rate_high": high,
             "matches": score.matches,
             "voided": score.voided,
         }
+        return {name: value if math.isfinite(value) else None for name, value in figures.items()}  # JSON has no nan
+
+
+Strength: TypeAlias = NashConv | AgainstRandom
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +99,18 @@ class Evaluation:
 def measure(game: Game, policy: Policy, device: torch.device, matches: int, seed: int) -> Strength:
     """Measure one policy."""
     if isinstance(game, ExactGame):
-        return Strength(game.nash_conv(as_step_policy(policy, device)), None)
+        return NashConv(game.nash_conv(as_step_policy(policy, device)))
     actor = Actor(policy, slots_for(matches), device, seed)
-    return Strength(None, play(game, actor, RandomActor(seed + 1), matches, seed + 2))
+    return AgainstRandom(play(game, actor, RandomActor(seed + 1), matches, seed + 2))
 
 
 def evaluate(path: Path, matches: int, seed: int) -> Evaluation:
-    """Measure the policy of a checkpoint, or of a run's newest valid checkpoint."""
+    """Measure the policy of a checkpoint, or of a run's newest valid checkpoint, whatever device it was trained on."""
     checkpoint = find_checkpoint(path)
     config = config_of(checkpoint)
     torch.set_num_threads(config.threads)
-    game, device = open_game(config.game), choose_device(config)
+    game = open_game(config.game)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     strengths = []
     for name in ("weights", "average"):
         policy = build_policy(config, game)

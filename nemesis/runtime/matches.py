@@ -10,6 +10,7 @@ from nemesis.core.game import SEATS, Decisions, EndReason, FloatArray, Game, Int
 from nemesis.runtime.actor import Choices
 
 _MOST_SLOTS = 1024
+_NORMAL_95 = 1.96  # standard errors to either side of a 95 % interval
 
 
 class Player(Protocol):
@@ -26,14 +27,25 @@ class Score:
 
     matches: int
     mean: float
-    margin: float  # half the width of the 95 % interval of the mean
+    margin: float  # half the width of the 95 % interval of the mean, nan below two matches
     wins: int
     draws: int
     voided: int
 
     @property
     def win_rate(self) -> float:
-        return (self.wins + self.draws / 2) / self.matches
+        """Wins, and half the draws, of all matches; nan if there were none."""
+        return (self.wins + self.draws / 2) / self.matches if self.matches else math.nan
+
+    @property
+    def win_rate_interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval of the win rate; wider than need be where matches are drawn, nan without matches."""
+        if not self.matches:
+            return math.nan, math.nan
+        rate, weight = self.win_rate, _NORMAL_95**2 / self.matches
+        middle = (rate + weight / 2) / (1 + weight)
+        half = math.sqrt(weight * (rate * (1 - rate) + weight / 4)) / (1 + weight)
+        return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
 def slots_for(matches: int) -> int:
@@ -66,11 +78,11 @@ def play(game: Game, first: Player, second: Player, matches: int, seed: int) -> 
 
 def _score(returns: FloatArray, voided: int) -> Score:
     count = len(returns)
-    deviation = float(returns.std(ddof=1)) if count > 1 else 0.0
+    deviation = float(returns.std(ddof=1)) if count > 1 else math.nan
     return Score(
         matches=count,
         mean=float(returns.mean()) if count else math.nan,
-        margin=1.96 * deviation / math.sqrt(max(count, 1)),
+        margin=_NORMAL_95 * deviation / math.sqrt(max(count, 1)),
         wins=int((returns > 0).sum()),
         draws=int((returns == 0).sum()),
         voided=voided,

@@ -18,18 +18,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from nemesis.core.settings import Settings
 from nemesis.runtime.run_directory import RunDirectory, RunError, replace_file
 
 _OWN_KEYS = ("update", "seconds", "time")
 _log = logging.getLogger(__name__)
 
 
-class TrackingConfig(BaseModel):
+class TrackingConfig(Settings):
     """Where metrics go besides metrics.jsonl."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     tensorboard: bool = Field(True, description="write TensorBoard events into the run directory")
     wandb: bool = Field(False, description="report to Weights & Biases (needs the wandb extra)")
@@ -40,7 +39,7 @@ def check_tracking(tracking: TrackingConfig) -> None:
     """Refuse a config whose tracker is not installed; best asked before a run directory is created."""
     if tracking.wandb and importlib.util.find_spec("wandb") is None:
         raise RunError(
-            "tracking.wandb=true needs a package that is not installed; get it with pip install 'nemesis-rl[wandb]'."
+            "tracking.wandb=true needs a package that is not installed; get it with pip install -e '.[wandb]'."
         )
 
 

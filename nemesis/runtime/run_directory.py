@@ -102,6 +102,10 @@ class RunDirectory:
         cls.config_of(path)
         return path / "checkpoints"
 
+    def change_config(self, config: dict[str, Any]) -> None:
+        """Write down what a resumed run goes on with."""
+        replace_file(self.path / "config.yaml", yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
+
     @property
     def metrics_path(self) -> Path:
         return self.path / "metrics.jsonl"

@@ -5,15 +5,14 @@ killed and resumed ends in the same weights as one that was not.
 """
 
 import logging
+import math
 import random
-import signal
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from threading import current_thread, main_thread
 from time import perf_counter
-from types import FrameType, TracebackType
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -23,7 +22,6 @@ from nemesis.core.config import ConfigError, build_config
 from nemesis.core.errors import UserError
 from nemesis.games import open_game
 from nemesis.learners.interface import PolicyModule
-from nemesis.learners.optimiser import DivergedError
 from nemesis.policies.policy import Policy
 from nemesis.runtime.actor import Actor
 from nemesis.runtime.assembly import build_learner, build_policy, choose_device
@@ -32,10 +30,11 @@ from nemesis.runtime.collector import Clock, Collector
 from nemesis.runtime.config import RunConfig
 from nemesis.runtime.display import Display, Progress, open_display
 from nemesis.runtime.evaluation import measure
+from nemesis.runtime.interrupts import Interrupts
 from nemesis.runtime.matches import play, slots_for
 from nemesis.runtime.metrics import Metrics, check_tracking, read_metrics
 from nemesis.runtime.random_states import capture_random_states, restore_random_states
-from nemesis.runtime.run_directory import RunDirectory
+from nemesis.runtime.run_directory import RunDirectory, environment
 from nemesis.runtime.state_tree import flatten_state, unflatten_state
 
 _log = logging.getLogger(__name__)
@@ -59,7 +58,7 @@ def resume(path: Path, overrides: Sequence[str] = (), console: Console | None = 
     with RunDirectory.open(path) as directory:
         checkpoint, skipped = newest_valid(directory.checkpoints_path)
         for sentence in skipped:
-            console.print(f"[bold red]Warning:[/] {sentence}", highlight=False, soft_wrap=True)
+            _say(console, f"Warning: {sentence}", style="bold red")
         config = _changed(build_config(RunConfig, checkpoint.config), overrides)
         check_tracking(config.tracking)
         run = Run(config)
@@ -69,6 +68,8 @@ def resume(path: Path, overrides: Sequence[str] = (), console: Console | None = 
                 f"{path} has finished its {config.updates} updates; "
                 f"add some with `nemesis resume {path} updates={2 * config.updates}`."
             )
+        directory.change_config(config.model_dump(mode="json"))
+        _log.info("Resuming with %s", environment())
         run.go(directory, console, resumed=True)
 
 
@@ -185,33 +186,27 @@ class Run:
         with (
             Metrics(directory, config.tracking, self.update if resumed else None) as metrics,
             open_display(title, config.updates, console) as display,
-            _Interrupts() as interrupts,
+            _warnings_shown(display),
+            Interrupts() as interrupts,
         ):
             _log.info("%s at update %d of %d", "Resumed" if resumed else "Started", self.update, config.updates)
             reporter = _Reporter(self, display, _past_evaluations(directory.metrics_path))
-            stopped: BaseException | None = None
-            try:
-                if not resumed:
-                    metrics.write(0, reporter.evaluated(self.evaluate()))
+            if not resumed:
+                metrics.write(0, reporter.evaluated(self.evaluate()))
+                self.save(root)
+            while self.update < config.updates and not interrupts.waiting:
+                values = self.step()
+                last = self.update == config.updates
+                if last or self.update % config.evaluation.interval == 0:
+                    values |= reporter.evaluated(self.evaluate())
+                metrics.write(self.update, values | reporter.report(values))
+                if last or interrupts.waiting or self.update % config.checkpoints.interval == 0:
+                    metrics.flush()
                     self.save(root)
-                while self.update < config.updates and not interrupts.waiting:
-                    values = self.step()
-                    last = self.update == config.updates
-                    if last or self.update % config.evaluation.interval == 0:
-                        values |= reporter.evaluated(self.evaluate())
-                    metrics.write(self.update, values | reporter.report(values))
-                    if last or self.update % config.checkpoints.interval == 0:
-                        metrics.flush()
-                        self.save(root)
-                if self.update < config.updates:
-                    stopped = KeyboardInterrupt()
-            except DivergedError as error:
-                stopped = error
-            if stopped is not None:
-                metrics.flush()
-                _log.warning("Stopped at update %d by %s; saved to %s", self.update, repr(stopped), self.save(root))
-                raise stopped
-            _log.info("Finished at update %d", self.update)
+            _log.info("Ended at update %d", self.update)
+        if self.update < config.updates:
+            _say(console, f"Stopped and saved at update {self.update}; go on with `nemesis resume {directory.path}`.")
+            raise KeyboardInterrupt
         _print_outcome(console, reporter.history, directory.path)
 
     def _rate(self, policies: Sequence[PolicyModule]) -> list[float]:
@@ -228,31 +223,6 @@ class Run:
                 rating[first] += score
                 rating[second] -= score
         return rating.tolist()
-
-
-class _Interrupts:
-    """Holds Ctrl-C back until the update is done, so that what is saved then is whole. A second one does not wait."""
-
-    def __init__(self) -> None:
-        self.waiting = False
-        # Whoever has set up SIGINT in another way keeps it so.
-        self._ours = current_thread() is main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-    def __enter__(self) -> Self:
-        if self._ours:
-            signal.signal(signal.SIGINT, self._note)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._ours:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        if self.waiting:
-            signal.default_int_handler(number, frame)
-        self.waiting = True
 
 
 class _Reporter:
@@ -314,7 +284,9 @@ def _past_evaluations(path: Path) -> list[tuple[int, dict[str, float]]]:
     history = []
     for line in read_metrics(path):
         found = {
-            name.removeprefix("evaluation/"): value for name, value in line.items() if name.startswith("evaluation/")
+            name.removeprefix("evaluation/"): math.nan if value is None else value
+            for name, value in line.items()
+            if name.startswith("evaluation/")
         }
         if found:
             history.append((line["update"], found))
@@ -324,18 +296,34 @@ def _past_evaluations(path: Path) -> list[tuple[int, dict[str, float]]]:
 def _print_outcome(console: Console, history: list[tuple[int, dict[str, Any]]], path: Path) -> None:
     (first_update, before), (last_update, after) = history[0], history[-1]
     if "nash_conv" in after:
-        console.print(
+        _say(
+            console,
             f"Exact NashConv: {before['nash_conv']:.4f} before (update {first_update}) → {after['nash_conv']:.4f} "
             f"after (update {last_update}), {after['nash_conv_average']:.4f} with averaged weights. "
             "Zero is an equilibrium.",
-            highlight=False,
-            soft_wrap=True,
         )
     else:
-        console.print(
+        _say(
+            console,
             f"Return against random play: {before['return_against_random']:+.4f} before → "
             f"{after['return_against_random']:+.4f} after (update {last_update}).",
-            highlight=False,
-            soft_wrap=True,
         )
-    console.print(f"The run is in {path}; measure it with `nemesis evaluate {path}`.", highlight=False, soft_wrap=True)
+    _say(console, f"The run is in {path}; measure it with `nemesis evaluate {path}`.")
+
+
+def _say(console: Console, sentence: str, style: str | None = None) -> None:
+    """Print a sentence as it is, whatever brackets a path in it may have."""
+    console.print(sentence, style=style, highlight=False, markup=False, soft_wrap=True)
+
+
+@contextmanager
+def _warnings_shown(display: Display) -> Iterator[None]:
+    """Show what the package warns of on the display, beside writing it to the log."""
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: display.note(f"Warning: {record.getMessage()}")  # type: ignore[method-assign]
+    logger = logging.getLogger("nemesis")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)

@@ -390,10 +390,12 @@ def test_too_many_bad_steps_in_a_row_stop_learning_with_the_last_good_weights(al
 def test_a_gradient_that_is_not_finite_is_skipped_even_if_the_loss_is_finite():
     parameter = nn.Parameter(torch.zeros(2))
     optimiser = guarded([parameter])
-    optimiser.step([parameter.abs().sqrt().sum()], learning_rate=0.1)  # finite at zero, its slope is not
+    optimiser.gradient([parameter.abs().sqrt().sum()])  # finite at zero, its slope is not
+    optimiser.step(learning_rate=0.1)
     assert parameter.tolist() == [0, 0]
     assert (optimiser.skipped, optimiser.skipped_in_a_row) == (1, 1)
-    optimiser.step([(parameter - 1).square().sum()], learning_rate=0.1)
+    optimiser.gradient([(parameter - 1).square().sum()])
+    optimiser.step(learning_rate=0.1)
     assert torch.all(parameter > 0)
     assert (optimiser.skipped, optimiser.skipped_in_a_row) == (1, 0)
 
@@ -412,7 +414,7 @@ def guarded(parameters: list[nn.Parameter], device: str = "cpu", precision: str 
 
 def test_gradients_are_clipped_to_the_norm_and_the_norm_is_told():
     parameter = nn.Parameter(torch.zeros(2))
-    norm = guarded([parameter]).step([parameter @ torch.tensor([30.0, 40.0])], learning_rate=0.1)
+    norm = guarded([parameter]).gradient([parameter @ torch.tensor([30.0, 40.0])])
     assert norm.item() == pytest.approx(50)
     torch.testing.assert_close(parameter.grad, torch.tensor([0.6, 0.8]))
 
@@ -428,12 +430,14 @@ def test_scaled_gradients_take_the_same_steps_and_an_overflow_is_skipped():
         if scaled:
             optimiser._scaler = torch.amp.GradScaler("cpu", init_scale=2.0**12, growth_interval=2)
         for batch in inputs:
-            optimiser.step([layer(batch).square().mean()], learning_rate=0.01)
+            optimiser.gradient([layer(batch).square().mean()])
+            optimiser.step(learning_rate=0.01)
         assert optimiser.skipped == 0
         trained.append(weights(layer))
     torch.testing.assert_close(trained[1], trained[0])
     assert optimiser.state()["scaler"]["scale"] == 2.0**14
-    optimiser.step([layer(inputs[0]).square().mean() * 1e37], learning_rate=0.01)
+    optimiser.gradient([layer(inputs[0]).square().mean() * 1e37])
+    optimiser.step(learning_rate=0.01)
     assert optimiser.skipped == 1
     assert optimiser.state()["scaler"]["scale"] == 2.0**13
     assert torch.equal(weights(layer), trained[1])

@@ -129,7 +129,7 @@ def test_weights_and_biases_records_offline_into_the_run_directory(run, monkeypa
 
 def test_a_missing_weights_and_biases_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(RunError, match=re.escape("pip install 'nemesis-rl[wandb]'")):
+    with pytest.raises(RunError, match=re.escape("pip install -e '.[wandb]'")):
         check_tracking(TrackingConfig(wandb=True))
     check_tracking(TrackingConfig())
 

@@ -1,5 +1,6 @@
 """OpenSpiel games: exact NashConv, two kinds of pools that play the same game, and refusals in one sentence."""
 
+import logging
 from functools import cache
 from time import perf_counter
 from typing import Any
@@ -14,6 +15,8 @@ from nemesis.core.errors import UserError
 from nemesis.core.game import Arrays, Decisions, EndReason, ExactGame, IntArray, MatchPool, Results, StepPolicy
 from nemesis.core.random import generator_state, restore_generator
 from nemesis.games.openspiel import OpenSpielGame, open_game
+from nemesis.games.openspiel.stepping_pool import SteppingPool
+from nemesis.games.openspiel.tree import larger_than
 from nemesis.policies.config import PolicyConfig, dimensions
 from nemesis.policies.policy import Policy
 from nemesis.runtime.actor import as_step_policy
@@ -263,10 +266,61 @@ def test_a_match_is_numbered_once_and_its_slot_goes_to_the_next(open_any):
 
 def test_an_illegal_action_is_an_error_that_names_the_match(open_any):
     pool = open_any(LEDUC).pool(8, seed=0)
+    pool.recv()
     actions = np.ones(8, dtype=np.int64)
     actions[5] = 0  # nothing to fold against yet
     with pytest.raises(ValueError, match=r"^Action 0 is not legal in match 5\.$"):
         pool.send(actions)
+
+
+def test_after_an_illegal_action_nothing_has_moved(open_any):
+    pool = open_any(LEDUC).pool(8, seed=0)
+    before = pool.snapshot()
+    actions = np.ones(8, dtype=np.int64)
+    actions[5] = 0
+    with pytest.raises(ValueError, match="is not legal"):
+        pool.send(actions)
+    assert_arrays_equal(pool.snapshot(), before)
+
+
+class FailingKuhn:
+    """Kuhn poker whose simulator breaks down at every bet."""
+
+    def __init__(self) -> None:
+        self._game = pyspiel.load_game(KUHN)
+
+    def get_type(self) -> Any:
+        return self._game.get_type()
+
+    def new_initial_state(self) -> Any:
+        return FailingState(self._game.new_initial_state())
+
+
+class FailingState:
+    def __init__(self, state: Any) -> None:
+        self._state = state
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._state, name)
+
+    def apply_action(self, action: int) -> None:
+        if action == 1 and not self._state.is_chance_node():
+            raise RuntimeError("The chips fell off the table.")
+        self._state.apply_action(action)
+
+
+def test_a_match_that_openspiel_fails_in_is_voided_with_a_warning(caplog: pytest.LogCaptureFixture):
+    pool = SteppingPool(FailingKuhn(), 3, seed=0)
+    pool.recv()
+    with caplog.at_level(logging.WARNING):
+        pool.send(np.array([0, 1, 0]))
+    waiting, ended = pool.recv()
+    assert waiting.match.tolist() == [0, 3, 2]
+    assert ended.match.tolist() == [1]
+    assert ended.end_reason.tolist() == [EndReason.SIMULATOR_FAILURE]
+    assert [(record.name.partition(".")[0], record.getMessage()) for record in caplog.records] == [
+        ("nemesis", "OpenSpiel failed in match 1, which is voided: The chips fell off the table.")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -291,6 +345,16 @@ def test_a_game_that_cannot_be_played_is_refused_in_a_sentence(name: str, senten
     assert message.startswith(sentence)
     assert message.endswith((".", "?"))
     assert "\n" not in message
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_an_error_without_a_text_is_a_sentence_too(text: str, monkeypatch: pytest.MonkeyPatch):
+    def fail(_: str) -> None:
+        raise RuntimeError(text)
+
+    monkeypatch.setattr(pyspiel, "load_game", fail)
+    with pytest.raises(UserError, match=r"^OpenSpiel cannot open 'kuhn_poker': it gives no reason\.$"):
+        open_game(KUHN)
 
 
 @pytest.mark.parametrize(
@@ -330,6 +394,29 @@ def test_a_game_too_large_to_tabulate_is_stepped(name: str):
     assert len(returns) > 30
     np.testing.assert_array_equal(returns.sum(axis=1), 0)
     assert set(np.unique(returns)) <= {-1, 0, 1}
+
+
+@pytest.mark.parametrize(("name", "nodes"), [(KUHN, 58), (LEDUC, 9457), ("liars_dice(dice_sides=4)", 8181)])
+def test_the_nodes_of_a_game_are_counted_exactly(name: str, nodes: int):
+    game = pyspiel.load_game(name)
+    assert larger_than(game, nodes - 1)
+    assert not larger_than(game, nodes)
+    assert isinstance(open_game(name, node_limit=nodes), ExactGame)
+    assert not isinstance(open_game(name, node_limit=nodes - 1), ExactGame)
+
+
+@pytest.mark.parametrize("name", ["chess", "go"])
+def test_a_huge_game_opens_at_once(name: str):
+    started = perf_counter()
+    assert not isinstance(open_game(name), ExactGame)
+    assert perf_counter() - started < 2
+
+
+def test_the_shape_of_a_game_is_told_without_its_tree(monkeypatch: pytest.MonkeyPatch):
+    game = open_game(LEDUC)
+    monkeypatch.setattr("nemesis.games.openspiel.game.tabulate", lambda _: pytest.fail("The tree was written out."))
+    assert isinstance(game, ExactGame)
+    assert game.encoder(8)(torch.zeros(1, game.spec.view_size)).shape == (1, 8)
 
 
 def test_leduc_plays_at_least_40_000_decisions_a_second():

@@ -1,6 +1,5 @@
 """A policy: sizes, masked actions, values, and weights on disk."""
 
-from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -12,7 +11,6 @@ from torch import nn
 from nemesis.policies.config import MemoryKind, PolicyConfig, Size, dimensions
 from nemesis.policies.heads import IllegalPositionError, check_mask
 from nemesis.policies.policy import Policy, parameter_count
-from nemesis.policies.weights import WeightsError, load_weights, save_weights
 
 torch.set_num_threads(1)
 
@@ -150,37 +148,3 @@ def test_a_position_without_a_legal_action_is_an_error_that_names_the_match():
     mask[:] = False
     with pytest.raises(IllegalPositionError, match=r"^Matches 100, 207, 311 wait "):
         check_mask(mask, match)
-
-
-@pytest.mark.parametrize("memory", MEMORIES)
-def test_weights_survive_the_disk(tmp_path: Path, memory: str):
-    saved, loaded = build(1, memory=memory, value="categorical"), build(2, memory=memory, value="categorical")
-    save_weights(saved, tmp_path / "weights.safetensors")
-    load_weights(loaded, tmp_path / "weights.safetensors")
-    inputs = torch.randn(2, 5, VIEW), random_mask(2, 5), torch.zeros(2, saved.state_size)
-    for expected, got in zip(saved(*inputs), loaded(*inputs), strict=True):
-        assert torch.equal(expected, got)
-
-
-def test_weights_that_do_not_fit_are_named_and_change_nothing(tmp_path: Path):
-    path = tmp_path / "weights.safetensors"
-    save_weights(build(1, layers=1, actions=5), path)
-    policy = build(2, memory="gru", layers=1)
-    before = {name: tensor.clone() for name, tensor in policy.state_dict().items()}
-    with pytest.raises(WeightsError) as caught:
-        load_weights(policy, path)
-    sentence = str(caught.value)
-    assert sentence.startswith(f"The weights in {path} do not fit this policy: the file lacks memory.norm.weight, ")
-    assert "; the file has the unknown memory.layers.0.inner.bias, " in sentence
-    assert "heads.policy.weight is (5, 48) in the file but (7, 48) here" in sentence
-    assert all(torch.equal(tensor, before[name]) for name, tensor in policy.state_dict().items())
-
-
-def test_a_missing_or_damaged_weights_file_is_named(tmp_path: Path):
-    path = tmp_path / "weights.safetensors"
-    with pytest.raises(WeightsError, match=r"weights\.safetensors does not exist\.$"):
-        load_weights(build(), path)
-    save_weights(build(), path)
-    path.write_bytes(path.read_bytes()[:1000])
-    with pytest.raises(WeightsError, match=r"weights\.safetensors is damaged or no safetensors file"):
-        load_weights(build(), path)

@@ -1,4 +1,10 @@
-"""An OpenSpiel game behind the game contract, and its exact exploitability."""
+"""An OpenSpiel game behind the game contract, and its exact exploitability.
+
+A game is *tabulated*, that is, written out as arrays and measured exactly, if OpenSpiel names its information states,
+its tree has at most `NODE_LIMIT` nodes, and its nodes times the size of a view come to at most `NUMBER_LIMIT`. Any
+other game is stepped, and measured by matches. Liar's dice with six sides is tabulated (294,883 nodes: some seconds to
+write out, and some for each NashConv); tic-tac-toe with its 549,946 nodes is stepped.
+"""
 
 import difflib
 from functools import cached_property
@@ -13,9 +19,10 @@ from nemesis.core.game import SEATS, FloatArray, GameSpec, MatchPool, StepPolicy
 from nemesis.games.openspiel.encoder import VectorEncoder
 from nemesis.games.openspiel.stepping_pool import SteppingPool
 from nemesis.games.openspiel.tabulated_pool import TabulatedPool
-from nemesis.games.openspiel.tree import GameTree, tabulate
+from nemesis.games.openspiel.tree import GameTree, larger_than, tabulate
 
-NODE_LIMIT = 300_000  # about ten seconds and a few hundred megabytes to write out
+NODE_LIMIT = 300_000
+NUMBER_LIMIT = 20_000_000  # 80 megabytes of views at most
 
 
 def open_game(name: str, node_limit: int = NODE_LIMIT) -> "OpenSpielGame":
@@ -28,7 +35,7 @@ def open_game(name: str, node_limit: int = NODE_LIMIT) -> "OpenSpielGame":
     try:
         game = pyspiel.load_game(name)
     except (IndexError, RuntimeError, ValueError) as error:  # what exceptions of C++ become
-        reason = str(error).strip().splitlines()[0].rstrip(".")
+        reason = (str(error).strip() or "it gives no reason").splitlines()[0].rstrip(".")
         raise UserError(f"OpenSpiel cannot open '{name}': {reason}.") from None
     kind = game.get_type()
     if game.num_players() != SEATS or kind.utility != pyspiel.GameType.Utility.ZERO_SUM:
@@ -38,9 +45,10 @@ def open_game(name: str, node_limit: int = NODE_LIMIT) -> "OpenSpielGame":
         kind = game.get_type()
     if not (kind.provides_information_state_tensor or kind.provides_observation_tensor):
         raise UserError(f"'{name}' has no tensor form of what a seat sees, so no network can play it.")
-    exact = kind.provides_information_state_string
-    tree = tabulate(game, node_limit) if exact else None
-    return OpenSpielGame(name, game) if tree is None else TabulatedGame(name, game, tree)
+    stepped = OpenSpielGame(name, game)
+    limit = min(node_limit, NUMBER_LIMIT // stepped.spec.view_size)
+    small = kind.provides_information_state_string and not larger_than(game, limit)
+    return TabulatedGame(name, game) if small else stepped
 
 
 class OpenSpielGame:
@@ -72,9 +80,9 @@ class OpenSpielGame:
 class TabulatedGame(OpenSpielGame):
     """A game small enough to write out whole: faster matches, and exact exploitability."""
 
-    def __init__(self, name: str, game: Any, tree: GameTree) -> None:
-        super().__init__(name, game)
-        self._tree = tree
+    @cached_property
+    def _tree(self) -> GameTree:  # the spec and the encoder do without it
+        return tabulate(self._game)
 
     def pool(self, slots: int, seed: int) -> MatchPool:
         return TabulatedPool(self._tree, slots, seed)

@@ -1,12 +1,15 @@
 """Matches of a game too large to tabulate: OpenSpiel states, stepped one by one."""
 
+import logging
 from typing import Any
 
 import numpy as np
 
-from nemesis.core.game import SEATS, Arrays, Decisions, EndReason, IntArray, Results
+from nemesis.core.game import SEATS, Arrays, BoolArray, Decisions, EndReason, IntArray, Results
 from nemesis.core.random import generator_state, restore_generator
 from nemesis.games.openspiel.tree import view_of
+
+_log = logging.getLogger(__name__)
 
 
 class SteppingPool:
@@ -19,6 +22,7 @@ class SteppingPool:
         self._match = np.arange(slots)
         self._next_match = slots
         self._state = [self._new_match() for _ in range(slots)]
+        self._mask = self._legal()
         self._ended: list[tuple[int, int, list[float], EndReason]] = []
 
     @property
@@ -33,7 +37,7 @@ class SteppingPool:
             slot=np.arange(self.slots),
             seat=np.array(seat),
             view=np.array(views, dtype=np.float32),
-            mask=np.array([state.legal_actions_mask() for state in self._state], dtype=np.bool_),
+            mask=self._mask.copy(),
         )
         ended, self._ended = self._ended, []
         results = Results(
@@ -45,17 +49,21 @@ class SteppingPool:
         return decisions, results
 
     def send(self, actions: IntArray) -> None:
+        legal = (actions >= 0) & self._mask[np.arange(self.slots), actions]
+        if (illegal := np.flatnonzero(~legal)).size:
+            slot = illegal[0]
+            raise ValueError(f"Action {actions[slot]} is not legal in match {self._match[slot]}.")
         for slot, (state, action) in enumerate(zip(self._state, actions.tolist(), strict=True)):
-            if action not in state.legal_actions():
-                raise ValueError(f"Action {action} is not legal in match {self._match[slot]}.")
             try:
                 state.apply_action(action)
                 self._past_chance(state)
-            except RuntimeError:  # what OpenSpiel's fatal errors become in Python
+            except RuntimeError as error:  # what OpenSpiel's fatal errors become in Python
+                _log.warning("OpenSpiel failed in match %d, which is voided: %s", self._match[slot], error)
                 self._end(slot, [0.0] * SEATS, EndReason.SIMULATOR_FAILURE)
                 continue
             if state.is_terminal():
                 self._end(slot, state.returns(), EndReason.PLAYED)
+        self._mask = self._legal()
 
     def snapshot(self) -> Arrays:
         histories = [state.history() for state in self._state]
@@ -75,6 +83,7 @@ class SteppingPool:
         self._next_match = int(snapshot["next_match"])
         histories = np.split(snapshot["history"], np.cumsum(snapshot["history_length"])[:-1])
         self._state = [self._replayed(history.tolist()) for history in histories]
+        self._mask = self._legal()
         self._ended = [
             (int(match), int(slot), returns, EndReason(int(reason)))
             for (match, slot, reason), returns in zip(
@@ -92,6 +101,10 @@ class SteppingPool:
         state = self._game.new_initial_state()
         self._past_chance(state)
         return state
+
+    def _legal(self) -> BoolArray:
+        """Return what may be answered to the waiting decisions: (slot, action)."""
+        return np.array([state.legal_actions_mask() for state in self._state], dtype=np.bool_)
 
     def _past_chance(self, state: Any) -> None:
         while state.is_chance_node():

@@ -53,10 +53,26 @@ def view_of(state: Any, seat: int, information: bool) -> list[float]:
     return tensor
 
 
-def tabulate(game: Any, node_limit: int) -> GameTree | None:
-    """Write a turn-based two-player game out as arrays, or return None when it has more nodes than the limit."""
+def larger_than(game: Any, nodes: int) -> bool:
+    """Tell whether a turn-based game has more nodes than so many, without writing any of them out."""
+    found = 1
+    pending = [iter([game.new_initial_state()])]  # the path to where the walk stands, so that memory stays small
+    while pending and found <= nodes:
+        state = next(pending[-1], None)
+        if state is None:
+            pending.pop()
+            continue
+        actions = state.legal_actions()  # those of chance at its nodes, none at an end
+        found += len(actions)
+        pending.append(map(state.child, actions))
+    return found > nodes
+
+
+def tabulate(game: Any) -> GameTree:
+    """Write a turn-based two-player game out as arrays."""
     builder = _Builder(game)
-    return builder.finish() if builder.walk(node_limit) else None
+    builder.walk()
+    return builder.finish()
 
 
 class _Builder:
@@ -65,7 +81,7 @@ class _Builder:
         self.by_information = game.get_type().provides_information_state_tensor
         self.actions: int = game.num_distinct_actions()
         self.rows: dict[str, int] = {}
-        self.views: list[list[float]] = []
+        self.views: list[FloatArray] = []
         self.masks: list[list[int]] = []
         self.parents: list[int] = []
         # Per node, as (kind, index within the kind): 0 decision, 1 chance, 2 end.
@@ -74,15 +90,13 @@ class _Builder:
         self.chance: list[list[tuple[float, int, int]]] = []  # per chance node: probability, kind, index
         self.ends: list[list[float]] = []
 
-    def walk(self, node_limit: int) -> bool:
-        """Visit every history once; False when there are too many."""
+    def walk(self) -> None:
+        """Visit every history once."""
         root = self.game.new_initial_state()
         self.root = self._add(root, (-1,) * SEATS)
         pending = [(root, self.root, (-1,) * SEATS)]
         while pending:
             state, (kind, index), last = pending.pop()
-            if len(self.decision) + len(self.chance) + len(self.ends) > node_limit:
-                return False
             if kind == 0:
                 seat, row = self.decision[index]
                 last = (row, last[1]) if seat == 0 else (last[0], row)
@@ -99,7 +113,6 @@ class _Builder:
                 else:
                     self.chance[index].append((probability, *place))
                 pending.append((child, place, last))
-        return True
 
     def _add(self, state: Any, last: tuple[int, ...]) -> tuple[int, int]:
         if state.is_terminal():
@@ -112,7 +125,7 @@ class _Builder:
         key = state.information_state_string(seat)
         row = self.rows.setdefault(key, len(self.rows))
         if row == len(self.views):
-            self.views.append(view_of(state, seat, self.by_information))
+            self.views.append(np.array(view_of(state, seat, self.by_information), dtype=np.float32))
             self.masks.append(state.legal_actions_mask())
             self.parents.append(last[seat])
         self.decision.append((seat, row))
@@ -149,7 +162,7 @@ class _Builder:
             chance_child=np.array(chance_child, dtype=np.int64),
             returns=np.array(self.ends, dtype=np.float32),
             key=tuple(self.rows),
-            view=np.array(self.views, dtype=np.float32),
+            view=np.stack(self.views),
             mask=np.array(self.masks, dtype=np.bool_),
             parent=parent,
             depth=depth,
