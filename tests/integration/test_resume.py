@@ -7,21 +7,27 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 import safetensors.torch
 import torch
+import yaml
+from rich.console import Console
 
 import nemesis
 from nemesis.cli import main
 from nemesis.core.config import build_config
+from nemesis.core.trajectory import Trajectories
 from nemesis.games import open_game
+from nemesis.learners.optimiser import DivergedError
 from nemesis.runtime.actor import as_step_policy
 from nemesis.runtime.checkpoints import load_checkpoint
 from nemesis.runtime.config import RunConfig
+from nemesis.runtime.run_directory import RunDirectory
 from nemesis.runtime.training import Run
 
 SMALL = ["collection.slots=64", "collection.decisions=256", "policy.size=nano", "tracking.tensorboard=false"]
@@ -198,7 +204,10 @@ def test_a_copied_checkpoint_is_all_that_is_needed_to_load_and_measure_a_policy(
     assert recorded["evaluation/nash_conv"] == pytest.approx(measured["nashconv_last"])
 
 
-def test_an_interrupt_saves_a_checkpoint_from_which_the_run_goes_on_exactly(short_pair: Pair, tmp_path: Path):
+@pytest.mark.parametrize("request_to_stop", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_saves_a_checkpoint_from_which_the_run_goes_on_exactly(
+    short_pair: Pair, tmp_path: Path, request_to_stop: signal.Signals
+):
     run = tmp_path / "run"
     command = ["train", "kuhn", *SMALL, *RECURRENT_PORTFOLIO, f"updates={SHORT}", "checkpoints.interval=1000", "--run"]
     process = start(*command, str(run))
@@ -206,12 +215,13 @@ def test_an_interrupt_saves_a_checkpoint_from_which_the_run_goes_on_exactly(shor
     while len(recorded_updates(run)) < 10:
         assert process.poll() is None, process.communicate()[0]
         time.sleep(0.005)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(request_to_stop)
     code, output = finish(process)
     assert code == 130
     assert "Traceback" not in output
     update = newest(run)
     assert 9 <= update < SHORT
+    assert f"Stopped and saved at update {update}; go on with `nemesis resume {run}`." in output
     assert recorded_updates(run) == list(range(update + 1))
     assert main(["resume", str(run)]) == 0
     ours, theirs = checkpoint(run, SHORT), checkpoint(short_pair.straight, SHORT)
@@ -244,3 +254,28 @@ def test_weights_that_grow_beyond_all_bounds_end_the_run_with_a_sentence(
     assert main(["evaluate", str(run)]) == 0  # the checkpoint that is left is a good one
     for tensor in safetensors.torch.load_file(checkpoint(run, newest(run)) / "weights.safetensors").values():
         assert torch.isfinite(tensor).all()
+
+
+def test_what_changes_on_resume_is_written_to_the_config(finished: Path):
+    assert main(["resume", str(finished), f"updates={SHORT + 2}"]) == 0
+    assert yaml.safe_load((finished / "config.yaml").read_text())["updates"] == SHORT + 2
+
+
+def test_a_run_that_diverges_keeps_its_last_checkpoint_as_it_was(tmp_path: Path):
+    """An infinite gradient in every step: returns beyond what float32 can square."""
+    run = Run(build_config(RunConfig, {"game": "openspiel:kuhn_poker"}, [*SMALL, "learner.skip_limit=2"]))
+    collect = run.collector.collect
+
+    def broken(decisions: int, version: int) -> Trajectories:
+        trajectories = collect(decisions, version)
+        return replace(trajectories, result=np.full_like(trajectories.result, 1e30))
+
+    run.collector.collect = broken  # type: ignore[method-assign]
+    with (
+        RunDirectory.create(tmp_path / "run", run.config.model_dump(mode="json")) as directory,
+        pytest.raises(DivergedError, match=r"2 steps in a row .* not finite"),
+    ):
+        run.go(directory, Console(file=StringIO()), resumed=False)
+    assert newest(tmp_path / "run") == 0
+    weights = safetensors.torch.load_file(checkpoint(tmp_path / "run", 0) / "weights.safetensors")
+    assert all(torch.equal(weights[name], value) for name, value in run.policy.state_dict().items())
