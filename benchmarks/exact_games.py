@@ -31,8 +31,8 @@ from nemesis.runtime.training import train
 GOALS = {"kuhn": 0.02, "leduc": 0.20, "liars_dice": 0.10, "goofspiel": 0.10}
 """Presets, and the NashConv that the best R-NaD form should end at."""
 
-LENGTHS = {"leduc": 4000}
-"""Updates of a run, where it takes longer than the preset, which is made for a first look."""
+LONGER = {"leduc": ["updates=4000", "learner.magnet_weight.end=0.004"]}
+"""What a full-length run changes in a preset that is made for a first look."""
 
 ALGORITHMS: dict[str, list[str]] = {
     "ppo": ["learner.algorithm=ppo", 'learner.entropy_weight={"start": 0.1, "end": 0.01, "shape": "exponential"}'],
@@ -92,8 +92,7 @@ def _options() -> argparse.Namespace:
 
 
 def _length(game: str, options: argparse.Namespace) -> list[str]:
-    updates = options.updates or LENGTHS.get(game)
-    return [f"updates={updates}"] if updates else []
+    return [f"updates={options.updates}"] if options.updates else LONGER.get(game, [])
 
 
 def _seeds(options: argparse.Namespace) -> range:

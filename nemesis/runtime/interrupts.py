@@ -11,22 +11,25 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.waiting = False
-        # Whoever has set up SIGINT in another way keeps it so.
-        self._ours = current_thread() is main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        self._before = signal.getsignal(signal.SIGTERM)
+        # Whoever ignores a signal or has a handler of their own keeps it so.
+        self._before = {
+            number: handler
+            for number in (signal.SIGINT, signal.SIGTERM)
+            if (handler := signal.getsignal(number)) in (signal.default_int_handler, signal.SIG_DFL)
+        }
+        if current_thread() is not main_thread():  # only there can handlers be set
+            self._before = {}
 
     def __enter__(self) -> Self:
-        if self._ours:
-            signal.signal(signal.SIGINT, self._note)
-            signal.signal(signal.SIGTERM, self._note)
+        for number in self._before:
+            signal.signal(number, self._note)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._ours:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            signal.signal(signal.SIGTERM, self._before)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.waiting:

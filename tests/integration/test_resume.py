@@ -44,8 +44,17 @@ RECURRENT_PORTFOLIO = [
 ]
 
 
+# A shell that runs the tests in the background makes its children deaf to Ctrl-C.
+PROGRAM = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from nemesis.cli import main
+sys.exit(main())
+"""
+
+
 def start(*arguments: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-c", "import sys; from nemesis.cli import main; sys.exit(main())", *arguments]
+    command = [sys.executable, "-c", PROGRAM, *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
