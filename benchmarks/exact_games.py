@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import torch
 from rich.console import Console
 
 from benchmarks.report import MeasurementError, option_parser, print_table, run, write_json
@@ -59,6 +60,7 @@ CURVE_POINTS = 8
 
 
 def main() -> None:
+    torch.set_num_threads(1)  # as in every run
     options = _options()
     if options.ablation:
         jobs = [("leduc", name, seed, extra) for name, extra in ABLATION.items() for seed in _seeds(options)]
