@@ -1,0 +1,56 @@
+"""How fast matches are simulated: decisions a second of one process with random play, no network.
+
+`ours` is the pool that a game opens with, matches as indices into arrays; `peer` steps the same matches as OpenSpiel
+states from Python, which is what games too large for arrays fall back to and what a loop over `pyspiel` would do.
+"""
+
+from statistics import median
+from time import process_time
+
+from benchmarks.report import Row, option_parser, print_table, run, write_json
+from nemesis.core.game import MatchPool
+from nemesis.games.openspiel import open_game
+from nemesis.runtime.actor import RandomActor
+
+GAMES = (
+    "kuhn_poker",
+    "leduc_poker",
+    "liars_dice(dice_sides=4)",
+    "goofspiel(num_cards=4,imp_info=True,points_order=descending)",
+)
+SLOTS = 4096
+
+
+def main() -> None:
+    options = option_parser(__doc__ or "").parse_args()
+    rounds = 3 if options.quick else 9
+    rows = [_measure(game, rounds, options.seed) for game in GAMES]
+    print_table(f"Decisions a second of {SLOTS} matches, random play, one process", rows)
+    if options.json:
+        write_json(options.json, rows)
+
+
+def _measure(name: str, rounds: int, seed: int) -> Row:
+    arrays = open_game(name).pool(SLOTS, seed)
+    stepped = open_game(name, node_limit=1).pool(SLOTS, seed)
+    pairs = [(_speed(arrays, 100, seed), _speed(stepped, 3, seed)) for _ in range(rounds)]
+    return {
+        "measure": name,
+        "ours": median(ours for ours, _ in pairs),
+        "peer": median(peer for _, peer in pairs),
+        "ratio": median(ours / peer for ours, peer in pairs),
+    }
+
+
+def _speed(pool: MatchPool, steps: int, seed: int) -> float:
+    """Return decisions per CPU second, choosing actions included."""
+    actor, decisions, started = RandomActor(seed), 0, process_time()
+    for _ in range(steps):
+        waiting, _ = pool.recv()
+        decisions += len(waiting)
+        pool.send(actor.act(waiting).action)
+    return decisions / (process_time() - started)
+
+
+if __name__ == "__main__":
+    run(main)
