@@ -1,6 +1,6 @@
 """Draw a run's exact NashConv over its decisions: `python -m benchmarks.curve RUN PICTURE.svg`.
 
-The picture on the front page is made by this from the run directory of `make train`.
+The picture on the front page is made by this from a full-length run of `benchmarks.exact_games --runs FOLDER` on Leduc.
 """
 
 import sys
@@ -32,12 +32,16 @@ def main() -> None:
         axes.annotate(f"{values[-1]:.2f}", (decisions[-1], values[-1]), textcoords="offset points", xytext=(4, -2))
     seconds = lines[-1]["seconds"]
     axes.set(
-        title=f"{config['game']}: exact NashConv over {seconds:.0f} s of training on one CPU core",
+        title=f"{config['game']}, {config['learner']['algorithm']}, {seconds:.0f} s on one CPU core",
         xlabel="million decisions",
-        ylabel="NashConv (0 = equilibrium)",
+        ylabel="exact NashConv",
         yscale="log",
     )
-    axes.grid(alpha=0.25, which="both")
+    ticks = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5]
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+    axes.set_ylim(min(line["evaluation/nash_conv_average"] for line in lines) * 0.8)
+    axes.grid(alpha=0.25)
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
