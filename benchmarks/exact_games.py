@@ -62,8 +62,9 @@ CURVE_POINTS = 8
 def main() -> None:
     torch.set_num_threads(1)  # as in every run
     options = _options()
-    if options.ablation:
-        jobs = [("leduc", name, seed, extra) for name, extra in ABLATION.items() for seed in _seeds(options)]
+    if options.ablation is not None:
+        variants = options.ablation or list(ABLATION)
+        jobs = [("leduc", name, seed, ABLATION[name]) for name in variants for seed in _seeds(options)]
     else:
         jobs = [
             (game, name, seed, ALGORITHMS[name])
@@ -86,7 +87,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--updates", type=int, help="length of every run, instead of that of the game's preset")
     parser.add_argument("--processes", type=int, default=2, help="runs at the same time (default: 2)")
     parser.add_argument("--runs", type=Path, help="folder that keeps the run directories (default: a temporary one)")
-    parser.add_argument("--ablation", action="store_true", help="the magnet form on Leduc without each ingredient")
+    parser.add_argument(
+        "--ablation",
+        nargs="*",
+        choices=ABLATION,
+        metavar="VARIANT",
+        help="the magnet form on Leduc without each ingredient, or only these variants",
+    )
     options = parser.parse_args()
     if options.quick:
         options.games, options.seeds, options.updates = ["kuhn"], 1, 100
