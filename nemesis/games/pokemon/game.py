@@ -1,0 +1,104 @@
+"""A Showdown format behind the game contract."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from torch import nn
+
+from nemesis.core.errors import UserError
+from nemesis.core.game import SEATS, FloatArray, GameSpec, MatchPool, Scripted
+from nemesis.games.pokemon import heuristics, layout, rewards
+from nemesis.games.pokemon.actions import action_space
+from nemesis.games.pokemon.bridge import Setting
+from nemesis.games.pokemon.encoder import PokemonActionHead, PokemonEncoder
+from nemesis.games.pokemon.formats import Format
+from nemesis.games.pokemon.pool import BattlePool, Teams
+from nemesis.games.pokemon.settings import PokemonSettings
+from nemesis.games.pokemon.stock import HostStock
+from nemesis.games.pokemon.teams import TeamSet, load_team_set, shuffled
+
+
+class GeneratedTeams:
+    """Teams that the simulator draws, as in random battles."""
+
+    def draw(self, generator: np.random.Generator) -> list[str]:
+        return [f"gen5,{generator.bytes(8).hex()}" for _ in range(SEATS)]
+
+
+class SampledTeams:
+    """Teams of a set, drawn for each seat on its own, their members perhaps in another order each time."""
+
+    def __init__(self, teams: TeamSet, shuffle: bool) -> None:
+        self._teams = teams
+        self._shuffle = shuffle
+
+    def draw(self, generator: np.random.Generator) -> list[str]:
+        packed = [self._teams.packed[index] for index in self._teams.draw(generator, SEATS)]
+        if not self._shuffle:
+            return packed
+        return [shuffled(team, generator) for team in packed]
+
+
+class PokemonGame:
+    """One format: its pools, its scripted opponents, and how a network reads it."""
+
+    def __init__(self, battle_format: Format, settings: PokemonSettings) -> None:
+        if settings.open_team_sheets and not battle_format.preview:
+            raise UserError(f"{battle_format.id} has no team preview at which sheets could be shown.")
+        self.format = battle_format
+        self._settings = settings
+
+    @cached_property
+    def spec(self) -> GameSpec:
+        return GameSpec(
+            name=f"pokemon:{self.format.id}",
+            view_size=layout.VIEW_SIZE,
+            actions=action_space(self.format.slots).size,
+            utility_scale=1.0,
+        )
+
+    @cached_property
+    def scripted(self) -> Mapping[str, Scripted]:
+        return heuristics.scripted(self.format.slots, self.format.mod)
+
+    @property
+    def potentials(self) -> tuple[str, ...]:
+        return rewards.POTENTIALS
+
+    def potential(self, view: npt.NDArray[Any]) -> FloatArray:
+        return rewards.potentials(view)
+
+    def pool(self, slots: int, seed: int) -> MatchPool:
+        settings, sheets = self._settings, self._settings.open_team_sheets
+        setting = Setting(
+            self.format, slots, self.format.sheets == "offered" if sheets is None else sheets, settings.turn_limit
+        )
+        return BattlePool(self._stock, setting, self._teams, settings.hosts, seed)
+
+    def encoder(self, width: int) -> nn.Module:
+        return PokemonEncoder(width, self.format.slots, self.format.mod)
+
+    def action_head(self, width: int) -> nn.Module:
+        return PokemonActionHead(width, self.format.slots)
+
+    @cached_property
+    def _stock(self) -> HostStock:
+        return HostStock(self._settings.node)
+
+    @cached_property
+    def _teams(self) -> Teams:
+        if self.format.generated:
+            return GeneratedTeams()
+        settings = self._settings
+        teams = load_team_set(
+            self.format.id,
+            settings.teams,
+            settings.split,
+            self._stock.check_teams,
+            held_out=settings.held_out,
+            skip_invalid=settings.invalid_teams == "skip",
+        )
+        return SampledTeams(teams, settings.team_order == "shuffled")

@@ -1,0 +1,67 @@
+// A host: many battles in one process, driven by frames. Actions come in on standard input, decisions leave on the
+// descriptor that the first argument names; standard output and error are free for whatever the simulator prints.
+//
+// A step answers every waiting decision of the step before, begins new matches, and replies with the next decisions:
+// rows of the view record, legal masks, and the results of matches that ended.
+
+import { CONTROL, EndOfInput, STEP, readFrame, writeControl, writeFrame } from './frames.js';
+import { Arena } from './arena.js';
+import { checkTeams } from './teams.js';
+import { loadSimulator } from './simulator.js';
+
+const PROTOCOL = 1;
+const INPUT = 0;
+
+/**
+ * @param {number} output
+ */
+function serve(output) {
+  /** @type {Arena | null} */
+  let arena = null;
+  const open = () => {
+    if (!arena) throw new Error('The host has not been told what to play.');
+    return arena;
+  };
+
+  /** @type {Record<string, (question: any) => unknown>} */
+  const answers = {
+    start(question) {
+      if (question.protocol !== PROTOCOL) {
+        throw new Error(`This host speaks protocol ${PROTOCOL}, but it was asked in protocol ${question.protocol}.`);
+      }
+      arena = new Arena(loadSimulator({ overlay: true }), question);
+      return { layout: question.layout.version, actions: arena.space.size };
+    },
+    teams: (question) => checkTeams(question),
+    snapshot: () => ({ matches: open().snapshot() }),
+    replay: (question) => open().replay(question.recording),
+    costs: () => open().costs,
+  };
+
+  for (;;) {
+    const { kind, body } = readFrame(INPUT);
+    if (kind === STEP) {
+      const reply = open().step(body);
+      const begun = performance.now();
+      writeFrame(output, STEP, reply);
+      open().costs.transfer += (performance.now() - begun) / 1000;
+    } else if (kind === CONTROL) {
+      const question = JSON.parse(body.toString());
+      if (question.ask === 'restore') {
+        writeFrame(output, STEP, open().restore(question.matches));
+        continue;
+      }
+      try {
+        writeControl(output, { answer: answers[question.ask](question) });
+      } catch (error) {
+        writeControl(output, { error: error instanceof Error ? error.message : String(error) });
+      }
+    }
+  }
+}
+
+try {
+  serve(Number(process.argv[2]));
+} catch (error) {
+  if (!(error instanceof EndOfInput)) throw error;
+}

@@ -1,0 +1,164 @@
+// One battle between two seats: it is begun from a set-up, fed with choices, and remembers both, so that it can be played again.
+
+/** @import { Tracker } from './tracker.js' */
+
+const MOST_REFUSALS = 3;
+const SEATS = /** @type {const} */ (['p1', 'p2']);
+
+/** What a result says of how a match ended; the numbers are those of `EndReason` in Python. */
+export const END = { PLAYED: 0, SIMULATOR_FAILURE: 1, TIE: 2, TURN_LIMIT: 3, REFUSED: 5 };
+
+/**
+ * All that a match needs to begin.
+ * @typedef {object} Setup
+ * @property {string} seed of the battle, as the simulator's PRNG takes it
+ * @property {[string, string]} teams packed, or the seeds of teams that the simulator draws
+ */
+
+/**
+ * A match as far as it went: with it, the simulator plays the same battle again.
+ * @typedef {object} Recording
+ * @property {Setup} setup
+ * @property {[number, string][]} choices seat and choice in the order in which they were made, refused ones included
+ */
+
+/**
+ * What all matches of a host share.
+ * @typedef {object} Rules
+ * @property {any} simulator
+ * @property {any} format
+ * @property {any} dex
+ * @property {boolean} generated
+ * @property {boolean} sheets
+ * @property {number} turnLimit
+ * @property {(dex: any, format: any) => Tracker} track
+ */
+
+export class Match {
+  /**
+   * @param {Rules} rules
+   * @param {Setup} setup
+   */
+  constructor(rules, setup) {
+    this.rules = rules;
+    /** @type {Recording} */
+    this.recording = { setup, choices: [] };
+    this.refusals = [0, 0];
+    /** @type {any[]} the request that each seat answered last */
+    this.answered = [null, null];
+    /** @type {{winner: number, reason: number, problem: string} | null} */
+    this.result = null;
+    this.tracker = rules.track(rules.dex, rules.format);
+    this.tracked = 0;
+    this.guard(() => {
+      this.battle = begin(rules, setup);
+      if (rules.sheets && this.battle.requestState === 'teampreview') this.battle.showOpenTeamSheets();
+    });
+  }
+
+  /**
+   * @param {number} seat
+   * @returns {any} the request that the seat has to answer, or null
+   */
+  request(seat) {
+    if (this.result) return null;
+    const request = this.battle.sides[seat].activeRequest;
+    return request && !request.wait && request !== this.answered[seat] ? request : null;
+  }
+
+  /**
+   * Answer a seat's request. Once both seats have answered, the battle goes on to the next requests or to its end.
+   * @param {number} seat
+   * @param {string} choice
+   */
+  choose(seat, choice) {
+    if (this.result) return; // the other seat's choice has ended it
+    this.recording.choices.push([seat, choice]);
+    this.guard(() => {
+      const side = this.battle.sides[seat];
+      const request = side.activeRequest;
+      if (this.battle.choose(SEATS[seat], choice)) {
+        this.answered[seat] = request;
+        this.refusals[seat] = 0;
+        this.judge();
+      } else if (++this.refusals[seat] >= MOST_REFUSALS) {
+        this.end(-1, END.REFUSED, `${choice}: ${side.choice.error}`);
+      } else {
+        side.clearChoice(); // what was accepted before the refusal must not bind the next try
+      }
+    });
+  }
+
+  /** Let the tracker read what happened since it last did. */
+  track() {
+    const { log } = this.battle;
+    this.guard(() => {
+      this.tracker.read(log, this.tracked, log.length);
+      this.tracked = log.length;
+    });
+  }
+
+  /** Forget the battle but for its recording. */
+  close() {
+    this.battle?.destroy();
+    this.battle = null;
+  }
+
+  /**
+   * A simulator that throws voids this match and no other.
+   * @param {() => void} action
+   */
+  guard(action) {
+    try {
+      action();
+    } catch (error) {
+      this.end(-1, END.SIMULATOR_FAILURE, error instanceof Error ? (error.stack ?? error.message) : String(error));
+    }
+  }
+
+  judge() {
+    const { battle, rules } = this;
+    if (battle.ended) {
+      const winner = battle.sides.findIndex((/** @type {any} */ side) => side.name === battle.winner);
+      this.end(winner, winner < 0 ? END.TIE : END.PLAYED, '');
+    } else if (battle.turn > rules.turnLimit) {
+      this.end(-1, END.TURN_LIMIT, '');
+    }
+  }
+
+  /**
+   * @param {number} winner seat, or -1
+   * @param {number} reason
+   * @param {string} problem
+   */
+  end(winner, reason, problem) {
+    this.result = { winner, reason, problem };
+  }
+}
+
+/**
+ * @param {Rules} rules
+ * @param {Setup} setup
+ */
+function begin({ simulator, format, generated }, { seed, teams }) {
+  const [one, other] = teams.map((team) => (generated ? { seed: team } : { team }));
+  return new simulator.Battle({
+    formatid: format.id,
+    format,
+    seed,
+    p1: { name: 'Seat 1', ...one },
+    p2: { name: 'Seat 2', ...other },
+  });
+}
+
+/**
+ * Play a recorded match again.
+ * @param {Rules} rules
+ * @param {Recording} recording
+ * @returns {Match}
+ */
+export function replay(rules, { setup, choices }) {
+  const match = new Match(rules, setup);
+  for (const [seat, choice] of choices) match.choose(seat, choice);
+  return match;
+}

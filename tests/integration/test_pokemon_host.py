@@ -1,0 +1,82 @@
+"""The Node side: its types, its lock file and its set-up."""
+
+import json
+import subprocess
+
+import pytest
+
+from nemesis.core.errors import UserError
+from nemesis.games.pokemon import bridge, formats, node
+
+
+@pytest.fixture(scope="module")
+def ready():
+    found = node.find_node("bundled")
+    return found, node.installed_host(found, development=True)
+
+
+def test_host_passes_the_type_checker(ready):
+    found, folder = ready
+    command = [found.node, folder / "node_modules/typescript/bin/tsc", "-p", folder]
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert outcome.returncode == 0, outcome.stdout
+
+
+def test_lock_file_pins_the_simulator_and_names_no_address():
+    lock = json.loads((node.HOST / "package-lock.json").read_text())
+    assert lock["packages"]["node_modules/pokemon-showdown"]["version"] == "0.11.11"
+    assert not [name for name, package in lock["packages"].items() if "resolved" in package]
+    assert all("integrity" in package for name, package in lock["packages"].items() if name)
+
+
+def test_facts_of_the_formats_are_those_of_the_package(ready):
+    found, folder = ready
+    fresh = subprocess.run([found.node, folder / "formats.js"], capture_output=True, text=True, check=True).stdout
+    assert json.loads(fresh) == formats._facts()
+
+
+def test_unreachable_registry_is_said_in_a_sentence(tmp_path, ready):
+    found, _ = ready
+    for name in ("package.json", "package-lock.json"):
+        (tmp_path / name).write_bytes((node.HOST / name).read_bytes())
+    (tmp_path / ".npmrc").write_text(
+        f"registry=http://127.0.0.1:9/\nfetch-retries=0\ncache={tmp_path / 'cache'}\nreplace-registry-host=always\n"
+    )
+    with pytest.raises(UserError, match="registry cannot be reached"):
+        node._install(found, tmp_path, development=False)
+
+
+def test_old_system_node_is_refused(tmp_path, monkeypatch):
+    for name in ("node", "npm"):
+        (tmp_path / name).write_text("#!/bin/sh\necho v18.1.0\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    node.find_node.cache_clear()
+    with pytest.raises(UserError, match=r"v18\.1\.0.*20 or newer"):
+        node.find_node("system")
+    node.find_node.cache_clear()
+
+
+def test_other_protocol_or_layout_is_refused():
+    host = bridge.Host("bundled")
+    facts = formats.find_format("gen1randombattle")
+    details = {
+        "format": facts.id,
+        "facts": {"slots": 1, "brought": 6, "generated": True},
+        "slots": 1,
+        "sheets": False,
+        "turnLimit": 100,
+        "vocabulary": bridge.dex.vocabulary().for_host(),
+    }
+    layout = bridge.layout.for_host()
+    with pytest.raises(UserError, match="protocol"):
+        host.ask("start", protocol=bridge.PROTOCOL + 1, layout=layout, **details)
+    strange = json.loads(json.dumps(layout))
+    strange["blocks"]["position"]["fields"]["mood"] = [0, 1]
+    with pytest.raises(UserError, match="mood"):
+        host.ask("start", protocol=bridge.PROTOCOL, layout=strange, **details)
+    missing = json.loads(json.dumps(layout))
+    del missing["blocks"]["pokemon"]["fields"]["hp"]
+    with pytest.raises(UserError, match="hp"):
+        host.ask("start", protocol=bridge.PROTOCOL, layout=missing, **details)
+    host.close()
