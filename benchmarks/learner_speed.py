@@ -36,7 +36,7 @@ from benchmarks.report import MeasurementError, Row, option_parser, print_table,
 from nemesis.core.game import SEATS, Decisions
 from nemesis.core.trajectory import Trajectories
 from nemesis.games import openspiel
-from nemesis.games.openspiel.encoder import VectorEncoder
+from nemesis.games.openspiel.encoder import LinearActionHead, VectorEncoder
 from nemesis.learners.ppo import PPO, PPOConfig
 from nemesis.learners.rnad import RNaD, RNaDConfig
 from nemesis.policies.config import PolicyConfig, dimensions
@@ -212,7 +212,9 @@ def _policies(size: Size, seed: int) -> tuple[Policy, PlainPolicy]:
     """Return our policy and the plain one, with the same weights."""
     torch.manual_seed(seed)
     width = dimensions(size.policy).width
-    policy = Policy(VectorEncoder(size.view, width), size.policy, size.actions)
+    policy = Policy(
+        lambda width: VectorEncoder(size.view, width), lambda width: LinearActionHead(width, size.actions), size.policy
+    )
     plain = PlainPolicy(size.view, width, size.actions)
     with torch.no_grad():
         for target, source in zip(plain.parameters(), policy.parameters(), strict=True):

@@ -49,11 +49,16 @@ def print_table(title: str, rows: Sequence[Row]) -> None:
 
 def write_json(path: Path, rows: Sequence[Row]) -> None:
     """Write the rows and where they come from."""
+    write_figures(path, {"rows": [dict(row) for row in rows]})
+
+
+def write_figures(path: Path, figures: Mapping[str, Any]) -> None:
+    """Write figures of any shape and where they come from."""
     report = {
         "command": " ".join(["python -m", _module(), *sys.argv[1:]]),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
-        "rows": [dict(row) for row in rows],
+        **figures,
     }
     path.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError
 
-from nemesis.cli import config, doctor, evaluate, train
+from nemesis.cli import config, doctor, evaluate, teams, train
 from nemesis.core.errors import UserError
 
 _USAGE = 2
@@ -48,6 +48,9 @@ def _app() -> App:
     settings.command(config.fields, sort_key=3)
     settings.command(config.schema, sort_key=4)
     app.command(settings)
-    app.command(doctor.doctor, sort_key=5)
+    pokemon_teams = App(name="teams", help="Check teams for Pokémon battles.", sort_key=5)
+    pokemon_teams.command(teams.check, usage="nemesis teams check FORMAT [SOURCE ...]")
+    app.command(pokemon_teams)
+    app.command(doctor.doctor, sort_key=6)
     app.register_install_completion_command(help="Install completion for your shell.")
     return app

@@ -4,29 +4,45 @@
 
 import json as json_format
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from nemesis.core.errors import UserError
 
 
-def evaluate(run: Path, /, *, matches: int | None = None, seed: int = 0, json: Path | None = None) -> None:
-    """Measure a run or a checkpoint.
+def evaluate(
+    run: Path,
+    /,
+    *,
+    matches: int | None = None,
+    opponent: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
+    replays: int = 0,
+    seed: int = 0,
+    json: Path | None = None,
+) -> None:
+    """Measure a run or a checkpoint: exactly, or by matches against fixed opponents.
 
     Args:
         run: folder of a run or of one checkpoint
-        matches: how many matches to play where no exact measure exists; the default of evaluation.matches unless given
+        matches: how many to play against each opponent; as in the run's evaluation.matches unless given
+        opponent: whom to play against, may be repeated; as in the run's evaluation.opponents unless given
+        replays: how many more matches, against the strongest opponent, to save as replays into the folder
         seed: of those matches
         json: file to write the figures to as well
     """
-    if seed < 0:
-        raise UserError(f"--seed must be a whole number of at least 0, not {seed}.")
+    for name, number in (("seed", seed), ("replays", replays)):
+        if number < 0:
+            raise UserError(f"--{name} must be a whole number of at least 0, not {number}.")
     if json:
         _check_writable(json)
     from nemesis.core.config import build_config
     from nemesis.runtime import evaluation
     from nemesis.runtime.config import EvaluationConfig
 
-    settings = build_config(EvaluationConfig, {} if matches is None else {"matches": matches})
-    result = evaluation.evaluate(run, settings.matches, seed)
+    if matches is not None:
+        build_config(EvaluationConfig, {"matches": matches})  # says what is wrong with it before anything is loaded
+    result = evaluation.evaluate(run, seed, matches, opponent or None, replays)
     rows = result.rows()
     width = max(len(label) for label, _ in rows)
     for label, figure in rows:

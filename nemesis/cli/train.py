@@ -30,7 +30,7 @@ def train(
     from nemesis.runtime import training
 
     if dry_run:
-        training.Run(config)
+        training.Run(config).close()
         print(resolved_yaml(config), end="")
     else:
         training.train(config, run or Path("runs", f"{Path(preset).stem}-{datetime.now():%Y%m%d-%H%M%S}"))

@@ -326,6 +326,8 @@ def _words(model: type[BaseModel], schema: Mapping[str, Any]) -> str:
     words = _TYPE_WORDS.get(schema.get("type", "object"), "a value") + _range(schema)
     if "multipleOf" in schema:
         words += f", a multiple of {_number(schema['multipleOf'])}"
+    if isinstance(each := schema.get("additionalProperties"), Mapping):
+        words += f", each {_words(model, each)}"
     if "items" in schema:
         words += f", each {_words(model, schema['items'])}"
     if "pattern" in schema:

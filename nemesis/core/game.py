@@ -2,13 +2,15 @@
 
 A *match pool* runs many matches of one game. Its two verbs are those of EnvPool: `recv` gives the decisions that wait
 for an action, `send` answers exactly those. Simultaneous moves, alternating moves and chance all fit: a match waits
-with one decision per seat that has to move. When a match ends, its result comes with the next `recv` and a new match
-takes its slot.
+with one decision per seat that has to move. When a match ends, a new one takes its slot; the result comes with a later
+`recv`, at the latest with the first decision of the new match.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -25,8 +27,27 @@ Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
 class EndReason(IntEnum):
     """Why a match ended. Only a match that ended by play counts; any other is voided and reported."""
 
-    PLAYED = 0
+    PLAYED = 0  # somebody won, or the rules of the game know a draw
     SIMULATOR_FAILURE = 1
+    TIE = 2  # a draw in a game that is usually won
+    TURN_LIMIT = 3  # drawn because it went on for too long
+    FORFEIT = 4
+    REFUSED = 5  # the simulator would not take any choice
+    HOST_LOST = 6  # the process that ran it died, hung or answered garbage
+
+
+_BY_PLAY = (EndReason.PLAYED, EndReason.TIE, EndReason.TURN_LIMIT)
+
+
+def by_play(end_reason: IntArray) -> BoolArray:
+    """Return which matches (n,) ended by play and therefore count."""
+    return np.isin(end_reason, _BY_PLAY)
+
+
+def tally(end_reason: IntArray) -> Counter[str]:
+    """Count matches (n,) by the names of the reasons that they ended for."""
+    counts = np.bincount(end_reason, minlength=len(EndReason))
+    return Counter({reason.name.lower(): int(counts[reason]) for reason in EndReason if counts[reason]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +62,9 @@ class GameSpec:
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """Decisions that wait for an action, one row each."""
+    """Decisions that wait for an action, one row each; the arrays are the receiver's to keep."""
 
-    match: IntArray  # (n,) never reused within a pool
+    match: IntArray  # (n,) the matches of a pool are numbered from 0 in the order in which they begin
     slot: IntArray  # (n,) the match's place in the pool, reused
     seat: IntArray  # (n,)
     view: npt.NDArray[Any]  # (n, view)
@@ -69,6 +90,10 @@ class Results:
     def __len__(self) -> int:
         return len(self.match)
 
+    def at(self, rows: IntArray) -> "Results":
+        """Return some of the results."""
+        return Results(self.match[rows], self.slot[rows], self.returns[rows], self.end_reason[rows])
+
 
 class MatchPool(Protocol):
     """Many concurrent matches of one game in one process."""
@@ -77,11 +102,14 @@ class MatchPool(Protocol):
     def slots(self) -> int: ...
 
     def recv(self) -> tuple[Decisions, Results]:
-        """Return the decisions that wait and the matches that ended since the last call."""
+        """Return decisions that wait and the matches that ended since the last call.
+
+        These may be the decisions of only some matches, and none at all; at most one of each seat.
+        """
         ...
 
     def send(self, actions: IntArray) -> None:
-        """Answer the decisions of the last `recv`, row by row."""
+        """Answer the decisions of the last `recv`, row by row, even if there were none."""
         ...
 
     def snapshot(self) -> Arrays:
@@ -92,6 +120,23 @@ class MatchPool(Protocol):
         """Continue from a snapshot of a pool with the same game and number of slots."""
         ...
 
+    def close(self) -> None:
+        """End all matches and give back what they held; the pool is of no use afterwards."""
+        ...
+
+
+@runtime_checkable
+class RecordingPool(Protocol):
+    """A pool that can show a match again."""
+
+    def save_replay(self, match: int, folder: Path, names: tuple[str, str]) -> Path:
+        """Write a recent match as a file that a person can watch, with the names of seats 0 and 1."""
+        ...
+
+
+Scripted: TypeAlias = Callable[[npt.NDArray[Any], BoolArray, np.random.Generator], IntArray]
+"""A fixed player: (view (n, view), mask (n, action), generator) → action (n,)."""
+
 
 class Game(Protocol):
     """One game: its shape, its matches, and how a network reads its views."""
@@ -99,10 +144,19 @@ class Game(Protocol):
     @property
     def spec(self) -> GameSpec: ...
 
+    @property
+    def scripted(self) -> Mapping[str, Scripted]:
+        """Fixed opponents by name, from weak to strong, beside random play, which every game has."""
+        ...
+
     def pool(self, slots: int, seed: int) -> MatchPool: ...
 
     def encoder(self, width: int) -> Any:
-        """Return a torch module that maps views (…, view) to vectors (…, width)."""
+        """Return a torch module: views (…, view) → (vector (…, width), whatever its action head points at)."""
+        ...
+
+    def action_head(self, width: int) -> Any:
+        """Return a torch module: (features (…, width), what the encoder pointed out) → logits (…, action)."""
         ...
 
 
@@ -113,6 +167,20 @@ class StepPolicy:
     state_size: int
     step: Callable[[npt.NDArray[Any], BoolArray, FloatArray], tuple[FloatArray, FloatArray]]
     """(view (n, view), mask (n, action), state (n, state)) → (probabilities (n, action), next state (n, state))."""
+
+
+@runtime_checkable
+class ShapedGame(Protocol):
+    """A game in which a position can be judged before it ends."""
+
+    @property
+    def potentials(self) -> Mapping[str, float]:
+        """What is judged, by name, with the weight that it has unless a run gives another."""
+        ...
+
+    def potential(self, view: npt.NDArray[Any]) -> FloatArray:
+        """Return how far the seat is ahead in each of them, in their order, from −1 to 1: (n, potential)."""
+        ...
 
 
 @runtime_checkable

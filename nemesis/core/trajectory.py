@@ -33,6 +33,8 @@ class Trajectories:
     memory_row: IntArray  # (kept,) ascending rows whose memory state before the decision was kept
     memory: FloatArray  # (kept, state)
 
+    potential: FloatArray | None = None  # (decision,) how far the seat is ahead, if getting ahead is rewarded
+
     @property
     def decisions(self) -> int:
         return len(self.action)

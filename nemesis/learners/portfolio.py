@@ -22,7 +22,7 @@ from nemesis.learners.batch import to_batch
 from nemesis.learners.interface import PolicyModule
 from nemesis.learners.optimiser import frozen_copy
 from nemesis.learners.ppo import ActorCritic, constant
-from nemesis.learners.returns import terminal_rewards
+from nemesis.learners.returns import rewards_of
 from nemesis.learners.rnad import Anchor, RegularisedConfig, anchored_update
 
 Rate = Callable[[Sequence[PolicyModule]], list[float]]
@@ -68,7 +68,7 @@ class Portfolio:
         distances = torch.stack([losses.kl(now, opinion) for opinion in opinions])
         closest = int(distances.argmin())
         anchor = Anchor("kl_reference", config.reference_weight.at(progress), opinions[closest])
-        reward = terminal_rewards(trajectories.result, trajectories.offsets)
+        reward = rewards_of(trajectories, config.discount)
         self._updates += 1
         metrics = anchored_update(core, batch, trajectories, reward, [anchor], config, progress)
         return metrics | {

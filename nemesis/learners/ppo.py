@@ -24,7 +24,7 @@ from nemesis.learners.batch import Batch, Output, to_batch
 from nemesis.learners.descent import Loss, Metrics, descend
 from nemesis.learners.interface import PolicyModule
 from nemesis.learners.optimiser import Forward, GuardedOptimiser, Polyak
-from nemesis.learners.returns import gae, terminal_rewards, vtrace
+from nemesis.learners.returns import gae, rewards_of, vtrace
 
 
 def constant(value: float) -> Schedule:
@@ -174,7 +174,7 @@ class PPO:
     def update(self, trajectories: Trajectories, progress: float) -> dict[str, float]:
         core, config = self._core, self._config
         batch = to_batch(trajectories, config.sequence_length, core.policy, core.device)
-        reward = terminal_rewards(trajectories.result, trajectories.offsets)
+        reward = rewards_of(trajectories, config.discount)
         targets = estimate(batch, trajectories, reward, core.forward, config)
 
         def loss(output: Output) -> tuple[Tensor, Metrics]:

@@ -4,6 +4,7 @@ GAE (Schulman et al. 2016): δ_t = r_t + γ V_{t+1} − V_t,  A_t = δ_t + γλ 
 V-trace (Espeholt et al. 2018), for data from an older policy μ: with ρ_t = min(ρ̄, π/μ) and c_t = λ min(c̄, π/μ),
 v_t = V_t + ρ_t δ_t + γ c_t (v_{t+1} − V_{t+1}). Its policy advantage r_t + γ v_{t+1} − V_t goes without ρ_t, since the
 surrogate loss multiplies by the ratio itself.
+Shaping (Ng, Harada, Russell 1999) by a potential Φ adds γ Φ_{t+1} − Φ_t, with Φ = 0 after the end.
 """
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 
 from nemesis.core.game import FloatArray, IntArray
+from nemesis.core.trajectory import Trajectories
 
 
 def gae(reward: Tensor, value: Tensor, offsets: IntArray, discount: float, decay: float) -> Tensor:
@@ -35,6 +37,17 @@ def vtrace(
     delta = ratio * (reward + discount * ragged.next_of(value) - value)
     target = value + ragged.backward_sum(delta, discount * decay * ratio)
     return reward + discount * ragged.next_of(target) - value, target
+
+
+def rewards_of(trajectories: Trajectories, discount: float) -> FloatArray:
+    """Return what each decision earns: the episode's result at its end and, where positions are judged, the shaping."""
+    offsets, potential = trajectories.offsets, trajectories.potential
+    reward = terminal_rewards(trajectories.result, offsets)
+    if potential is None:
+        return reward
+    following = np.roll(potential, -1)
+    following[offsets[1:] - 1] = 0.0
+    return reward + np.float32(discount) * following - potential
 
 
 def terminal_rewards(result: FloatArray, offsets: IntArray) -> FloatArray:

@@ -46,7 +46,7 @@ from nemesis.learners.ppo import (
     surrogate,
     with_critic,
 )
-from nemesis.learners.returns import terminal_rewards
+from nemesis.learners.returns import rewards_of
 
 
 class RegularisedConfig(PPOConfig):
@@ -101,7 +101,7 @@ class RNaD:
         if self._updates % config.reference_interval == 0:
             self._reference.load_state_dict(core.policy.state_dict())
         batch = to_batch(trajectories, config.sequence_length, core.policy, core.device)
-        reward = terminal_rewards(trajectories.result, trajectories.offsets)
+        reward = rewards_of(trajectories, config.discount)
         anchors: list[Anchor] = []
         if config.form == "reference":
             log_probs = batch.run_all(self._reference).log_probs

@@ -1,6 +1,6 @@
 """The ends of a policy: a distribution over the legal actions, and the value of the position."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -39,26 +39,25 @@ class HeadsOutput(NamedTuple):
 
 
 class Heads(nn.Module):
-    """Linear heads on normalised features, at first near uniform in the actions and near zero in the value."""
+    """The game's action head and a linear value on normalised features; the value is near zero at first."""
 
     atoms: Tensor | None
 
-    def __init__(self, config: PolicyConfig, width: int, actions: int) -> None:
+    def __init__(self, config: PolicyConfig, width: int, action_head: nn.Module) -> None:
         super().__init__()
         categorical = config.value == "categorical"
         self.norm = nn.LayerNorm(width)
-        self.policy = nn.Linear(width, actions)
+        self.action = action_head
         self.value = nn.Linear(width, config.value_bins if categorical else 1)
         self.register_buffer(
             "atoms", torch.linspace(-1, 1, config.value_bins) if categorical else None, persistent=False
         )
-        for head in (self.policy, self.value):
-            nn.init.normal_(head.weight, std=0.01 / width**0.5)
-            nn.init.zeros_(head.bias)
+        nn.init.normal_(self.value.weight, std=0.01 / width**0.5)
+        nn.init.zeros_(self.value.bias)
 
-    def forward(self, features: Tensor, mask: Tensor) -> HeadsOutput:
+    def forward(self, features: Tensor, context: Any, mask: Tensor) -> HeadsOutput:
         features = self.norm(features)
-        logits = self.policy(features).float()
+        logits = self.action(features, context).float()
         log_probs = log_softmax(logits.masked_fill(~mask, _ILLEGAL), dim=-1)
         value = self.value(features).float()
         if self.atoms is None:

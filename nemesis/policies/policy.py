@@ -1,5 +1,6 @@
 """A policy: encoder of the game → memory → heads."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from torch import Tensor, nn
@@ -28,15 +29,21 @@ class SequenceOutput(NamedTuple):
 class Policy(nn.Module):
     """Plays one seat. Its memory is a flat row of numbers, zero at the start of an episode.
 
-    The encoder maps views (…, view) to vectors (…, width), with the width that `dimensions(config)` gives. A row whose
-    mask allows nothing is for the caller to refuse (`heads.check_mask`), who knows which match it belongs to.
+    The game gives its encoder and its action head for the width that the config stands for. The encoder maps views
+    (…, view) to a vector (…, width), which goes through the memory, and to a context, which goes past it: a tensor or a
+    tuple of tensors (…, whatever), or None. The action head scores actions by what came out of the memory and by the
+    context. A row whose mask allows nothing is for the caller to refuse (`heads.check_mask`), who knows which match it
+    belongs to.
     """
 
-    def __init__(self, encoder: nn.Module, config: PolicyConfig, actions: int) -> None:
+    def __init__(
+        self, encoder: Callable[[int], nn.Module], action_head: Callable[[int], nn.Module], config: PolicyConfig
+    ) -> None:
         super().__init__()
-        self.encoder = encoder
+        width = dimensions(config).width
+        self.encoder = encoder(width)
         self.memory = memory_core(config)
-        self.heads = Heads(config, dimensions(config).width, actions)
+        self.heads = Heads(config, width, action_head(width))
 
     @property
     def state_size(self) -> int:
@@ -49,13 +56,15 @@ class Policy(nn.Module):
 
     def step(self, view: Tensor, mask: Tensor, state: Tensor) -> StepOutput:
         """Decide once for each row: view (n, view), mask (n, action), state (n, state)."""
-        features, state = self.memory.step(self.encoder(view), state)
-        output: HeadsOutput = self.heads(features, mask)
+        vector, context = self.encoder(view)
+        features, state = self.memory.step(vector, state)
+        output: HeadsOutput = self.heads(features, context, mask)
         return StepOutput(output.log_probs, output.value, state)
 
     def sequence(self, view: Tensor, mask: Tensor, state: Tensor) -> SequenceOutput:
         """Decide along each row: view (b, t, view), mask (b, t, action), state (b, state) before the first decision."""
-        output: HeadsOutput = self.heads(self.memory.sequence(self.encoder(view), state), mask)
+        vector, context = self.encoder(view)
+        output: HeadsOutput = self.heads(self.memory.sequence(vector, state), context, mask)
         return SequenceOutput(*output)
 
     forward = sequence  # so that wrappers of a module (compile, data parallel) wrap what learners call

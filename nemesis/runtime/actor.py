@@ -8,9 +8,11 @@ import numpy as np
 import torch
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import SEATS, BoolArray, Decisions, FloatArray, IntArray, StepPolicy
+from nemesis.core.game import SEATS, BoolArray, Decisions, FloatArray, IntArray, Scripted, StepPolicy
 from nemesis.policies.heads import check_mask
 from nemesis.policies.policy import Policy
+
+_BELOW_ONE = 1 - 2.0**-30  # so that a draw times a sum never rounds up to the sum
 
 
 class BrokenPolicyError(UserError):
@@ -34,12 +36,31 @@ class RandomActor:
 
     def act(self, decisions: Decisions) -> Choices:
         check_mask(decisions.mask, decisions.match)
-        legal = decisions.mask.sum(axis=1)
-        action = np.argmax(decisions.mask * self._generator.random(decisions.mask.shape), axis=1)
+        legal = np.count_nonzero(decisions.mask, axis=1)
+        picked = (self._generator.random(len(decisions)) * legal).astype(np.int64)  # a place among what is legal
+        place = np.flatnonzero(decisions.mask)[np.cumsum(legal) - legal + picked]
+        action = place % decisions.mask.shape[1]
         return Choices(action, -np.log(legal).astype(np.float32), np.zeros(len(decisions), dtype=np.float32))
 
     def forget(self, slot: IntArray) -> None:
         """Have nothing to clear: chance keeps no memory."""
+
+
+class ScriptedActor:
+    """Plays any seats of a pool by a fixed rule, which has no probabilities and no values to tell."""
+
+    def __init__(self, scripted: Scripted, seed: int) -> None:
+        self._scripted = scripted
+        self._generator = np.random.default_rng(seed)
+
+    def act(self, decisions: Decisions) -> Choices:
+        check_mask(decisions.mask, decisions.match)
+        action = self._scripted(decisions.view, decisions.mask, self._generator)
+        unknown = np.full(len(decisions), np.nan, dtype=np.float32)
+        return Choices(action, unknown, unknown)
+
+    def forget(self, slot: IntArray) -> None:
+        """Have nothing to clear: a rule keeps no memory."""
 
 
 class Actor:
@@ -63,11 +84,12 @@ class Actor:
             self._state.index_copy_(0, place, output.state)  # faster than indexing; a seat decides once in a batch
         else:
             output = self._policy.step(view, mask, self._state[: len(decisions)])
-        # The first of exponential clocks with rates p is distributed as p; an illegal action's never rings.
-        clock = torch.empty_like(output.log_probs).exponential_(generator=self._generator)
-        action = (output.log_probs - clock.log()).argmax(-1)
+        # One draw a row: thousands of actions would need as many. An illegal action adds nothing to the sum.
+        total = output.log_probs.softmax(-1).cumsum(-1, dtype=torch.float64)
+        _check_answers(total[:, -1])
+        draw = torch.rand(len(total), 1, dtype=total.dtype, device=self._device, generator=self._generator)
+        action = torch.searchsorted(total, draw * _BELOW_ONE * total[:, -1:], right=True)[:, 0]
         log_prob = output.log_probs.gather(-1, action[:, None])[:, 0]
-        _check_answers(log_prob)
         return Choices(action.cpu().numpy(), log_prob.cpu().numpy(), output.value.cpu().numpy())
 
     def memory(self, slot: IntArray, seat: IntArray) -> FloatArray:
@@ -103,8 +125,8 @@ def as_step_policy(policy: Policy, device: torch.device) -> StepPolicy:
     return StepPolicy(policy.state_size, step)
 
 
-def _check_answers(log_probs: torch.Tensor) -> None:
-    if not math.isfinite(log_probs.sum()):  # one broken number breaks the sum, which is cheaper than a look at each
+def _check_answers(numbers: torch.Tensor) -> None:
+    if not math.isfinite(numbers.sum()):  # one broken number breaks the sum, which is cheaper than a look at each
         raise BrokenPolicyError(
             "The policy's probabilities are not numbers: its weights have grown too large. "
             "Train again with a lower learner.learning_rate or learner.gradient_clip."

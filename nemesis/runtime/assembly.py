@@ -13,7 +13,6 @@ from nemesis.learners.portfolio import Portfolio, PortfolioConfig, Rate
 from nemesis.learners.ppo import PPO
 from nemesis.learners.rnad import RNaD, RNaDConfig
 from nemesis.policies import policy as policies
-from nemesis.policies.config import dimensions
 from nemesis.policies.policy import Policy
 from nemesis.runtime.checkpoints import Checkpoint, load_checkpoint, newest_valid
 from nemesis.runtime.config import RunConfig
@@ -26,10 +25,14 @@ def choose_device(config: RunConfig) -> torch.device:
     return torch.device("cuda" if config.device != "cpu" and torch.cuda.is_available() else "cpu")
 
 
+def open_game_of(config: RunConfig) -> Game:
+    """Return the game of a run, with the settings that the run has for its family."""
+    return open_game(config.game, {"pokemon": config.pokemon})
+
+
 def build_policy(config: RunConfig, game: Game) -> Policy:
     """Return a fresh policy for the game, its weights drawn from torch's global generator."""
-    encoder = game.encoder(dimensions(config.policy).width)
-    return Policy(encoder, config.policy, game.spec.actions)
+    return Policy(game.encoder, game.action_head, config.policy)
 
 
 def build_learner(policy: Policy, config: RunConfig, device: torch.device, seed: int, rate: Rate) -> Learner:
@@ -47,7 +50,7 @@ def build_learner(policy: Policy, config: RunConfig, device: torch.device, seed:
 def parameter_count(config: RunConfig) -> int:
     """Return the number of the policy's parameters, without allocating them."""
     with torch.device("meta"):
-        return policies.parameter_count(build_policy(config, open_game(config.game)))
+        return policies.parameter_count(build_policy(config, open_game_of(config)))
 
 
 def find_checkpoint(path: Path) -> Checkpoint:
@@ -69,6 +72,6 @@ def load_policy(path: str | Path, average: bool = False) -> Policy:
     """
     checkpoint = find_checkpoint(Path(path))
     config = config_of(checkpoint)
-    policy = build_policy(config, open_game(config.game))
+    policy = build_policy(config, open_game_of(config))
     policy.load_state_dict(checkpoint.tensors("average" if average else "weights"))
     return policy.eval()

@@ -4,6 +4,7 @@ Decisions are appended as they come, a few arrays per `recv`, and sorted into ep
 them. Decisions of matches still in flight wait for a later batch.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -13,7 +14,7 @@ import numpy.typing as npt
 import torch
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import SEATS, BoolArray, EndReason, Game, IntArray, MatchPool, Results
+from nemesis.core.game import SEATS, BoolArray, Game, IntArray, MatchPool, Results, by_play, tally
 from nemesis.core.trajectory import Trajectories
 from nemesis.runtime.actor import Actor
 
@@ -37,6 +38,7 @@ class Collector:
     def __init__(self, game: Game, pool: MatchPool, actor: Actor, memory_stride: int | None, clock: Clock) -> None:
         """Keep the actor's memory every `memory_stride` decisions of an episode (None: not at all)."""
         self._scale = game.spec.utility_scale
+        self._actions = game.spec.actions
         self._pool = pool
         self._actor = actor
         self._stride = memory_stride
@@ -49,6 +51,7 @@ class Collector:
         self.decisions = 0
         self.matches = 0
         self.voided = 0
+        self.ended: Counter[str] = Counter()  # matches by why they ended
 
     def collect(self, decisions: int, version: int) -> Trajectories:
         """Play until so many decisions of finished matches are there; `version` is the policy's number of updates."""
@@ -56,9 +59,10 @@ class Collector:
         while ready < decisions:
             ready += self._step(version)
             if not ready and sum(map(len, self._results)) > _HOPELESS * self._pool.slots:
+                reasons = tally(np.concatenate([ended.end_reason for ended in self._results]))
                 raise UserError(
-                    "Every match was voided because its simulator failed, so there is nothing to learn from. "
-                    "See run.log, and try another game or fewer collection.slots."
+                    f"Every match was voided ({', '.join(f'{count} {reason}' for reason, count in reasons.items())}), "
+                    "so there is nothing to learn from. See run.log, and try another game or fewer collection.slots."
                 )
         return self._finished_episodes()
 
@@ -68,6 +72,10 @@ class Collector:
         waiting, ended = self._pool.recv()
         simulated = perf_counter()
         finished = self._note_results(ended)
+        if not len(waiting):
+            self._pool.send(np.zeros(0, dtype=np.int64))
+            self._clock.simulate += perf_counter() - started
+            return finished
         self._note_memory(waiting.match, waiting.slot, waiting.seat)
         choices = self._actor.act(waiting)
         inferred = perf_counter()
@@ -78,7 +86,7 @@ class Collector:
                 "seat": waiting.seat,
                 "tick": self._ticks[waiting.slot],
                 "view": waiting.view,
-                "mask": waiting.mask,
+                "mask": np.packbits(waiting.mask, axis=1),  # bits, since thousands of actions would outweigh the views
                 "action": choices.action,
                 "log_prob": choices.log_prob,
                 "value": choices.value,
@@ -96,7 +104,7 @@ class Collector:
         if not len(ended):
             return 0
         self._results.append(ended)
-        finished = int(self._ticks[ended.slot[ended.end_reason == EndReason.PLAYED]].sum())
+        finished = int(self._ticks[ended.slot[by_play(ended.end_reason)]].sum())
         self._ticks[ended.slot] = 0
         self._made[ended.slot] = 0
         self._actor.forget(ended.slot)
@@ -116,9 +124,11 @@ class Collector:
         steps, memories, results = _concatenate(self._steps), _concatenate(self._memories), self._results
         match = np.concatenate([ended.match for ended in results])
         returns = np.concatenate([ended.returns for ended in results])
-        played = np.concatenate([ended.end_reason for ended in results]) == EndReason.PLAYED
+        reason = np.concatenate([ended.end_reason for ended in results])
+        played = by_play(reason)
         self.matches += int(played.sum())
         self.voided += int((~played).sum())
+        self.ended += tally(reason)
         self._results = []
         by_match = np.argsort(match)
         match, returns, played = match[by_match], returns[by_match], played[by_match]
@@ -135,7 +145,7 @@ class Collector:
         result = returns[np.searchsorted(match, first_match), first_seat] / self._scale
         return Trajectories(
             view=steps["view"],
-            mask=steps["mask"],
+            mask=np.unpackbits(steps["mask"], axis=1, count=self._actions).view(np.bool_),
             action=steps["action"],
             log_prob=steps["log_prob"],
             value=steps["value"],
@@ -161,6 +171,7 @@ class Collector:
             "decisions": self.decisions,
             "matches": self.matches,
             "voided": self.voided,
+            "ended": dict(self.ended),
         }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
@@ -173,6 +184,7 @@ class Collector:
         self.decisions = snapshot["decisions"]
         self.matches = snapshot["matches"]
         self.voided = snapshot["voided"]
+        self.ended = Counter(snapshot["ended"])
 
 
 def _concatenate(parts: list[_Columns]) -> _Columns:

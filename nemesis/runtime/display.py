@@ -21,7 +21,8 @@ from rich.text import Text
 _SPARKS = "▁▂▃▄▅▆▇█"
 _SPARK_WIDTH = 20
 _LOSS_PAIRS = 3  # to a line
-_ROWS = 6  # of losses, and of evaluations; more would not fit 24 lines
+_LOSS_ROWS = 5  # more, and more evaluations, would not fit 24 lines
+_EVALUATION_ROWS = 8
 _SPLIT_COLOURS = {"simulate": "cyan", "infer": "magenta", "learn": "green"}
 _LOWER_IS_BETTER = ("nash", "exploit", "loss", "error")
 
@@ -238,7 +239,7 @@ def _loss_table(losses: dict[str, float]) -> Table:
         table.add_column(width=1)  # the gap between pairs
     cells = [cell for name, value in losses.items() for cell in (name, _number(value), "")]
     row = 3 * _LOSS_PAIRS
-    for start in range(0, min(len(cells), _ROWS * row), row):
+    for start in range(0, min(len(cells), _LOSS_ROWS * row), row):
         table.add_row(*cells[start : start + row])
     return table
 
@@ -250,16 +251,32 @@ def _evaluation_table(history: Sequence[tuple[int, dict[str, float]]]) -> Table:
     table.add_column("", style="cyan", no_wrap=True)
     for header in ("first", "best", "last"):
         table.add_column(header, justify="right", no_wrap=True)
-    for name in list(latest)[:_ROWS]:
+    by_interest = sorted(latest, key=lambda name: not _is_share(name))  # win rates first, since few rows fit
+    for name in by_interest[:_EVALUATION_ROWS]:
         values = [result[name] for _, result in history if name in result]
         table.add_row(
-            name,
-            sparkline(values),
-            f"{_number(values[0])} →",
-            f"{_number(best(name, values))} →",
-            Text(_number(values[-1]), style="bold"),
+            _label(name),
+            sparkline(values, bounds=(0.0, 1.0) if _is_share(name) else None),
+            f"{figure(name, values[0])} →",
+            f"{figure(name, best(name, values))} →",
+            Text(figure(name, values[-1]), style="bold"),
         )
     return table
+
+
+def _label(name: str) -> str:
+    stem = name.removesuffix("_average")
+    words = stem.replace("win_rate", "win rate").replace("_against_", " against ")
+    return words if stem == name else f"{words}, average"
+
+
+def figure(name: str, value: float) -> str:
+    """Return a metric's value as people read it."""
+    return f"{value:.1%}" if _is_share(name) else _number(value)
+
+
+def _is_share(name: str) -> bool:
+    return name.startswith("win_rate")
 
 
 def best(name: str, values: Sequence[float]) -> float:
@@ -268,14 +285,17 @@ def best(name: str, values: Sequence[float]) -> float:
     return min(numbers) if any(word in name.lower() for word in _LOWER_IS_BETTER) else max(numbers)
 
 
-def sparkline(values: Sequence[float], width: int = _SPARK_WIDTH) -> str:
-    """Return the history as one character a value, thinned evenly to a width, the last value always among them."""
+def sparkline(values: Sequence[float], width: int = _SPARK_WIDTH, bounds: tuple[float, float] | None = None) -> str:
+    """Return the history as one character a value, thinned evenly to a width, the last value always among them.
+
+    The lowest and the highest bar stand for the bounds, or for the lowest and the highest value.
+    """
     if len(values) > width:
         values = [values[round(index * (len(values) - 1) / (width - 1))] for index in range(width)]
     finite = [value for value in values if math.isfinite(value)]
     if not finite:
         return " " * len(values)
-    low, high = min(finite), max(finite)
+    low, high = bounds or (min(finite), max(finite))
     scale = (len(_SPARKS) - 1) / (high - low) if high > low else 0.0
     return "".join(_SPARKS[round((v - low) * scale)] if math.isfinite(v) else " " for v in values)
 
@@ -298,7 +318,8 @@ def _plain_evaluation(history: Sequence[tuple[int, dict[str, float]]]) -> str:
     parts = []
     for name, value in latest.items():
         values = [result[name] for _, result in history if name in result]
-        parts.append(f"{name} {_number(value)} (first {_number(values[0])}, best {_number(best(name, values))})")
+        first, peak = figure(name, values[0]), figure(name, best(name, values))
+        parts.append(f"{name} {figure(name, value)} (first {first}, best {peak})")
     return f"evaluation at update {update}: {', '.join(parts)}"
 
 

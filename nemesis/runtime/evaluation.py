@@ -1,6 +1,7 @@
-"""How strong a policy is: exactly where the game allows it, else by matches against random play."""
+"""How strong a policy is: exactly where the game allows it, else by matches against fixed opponents."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -8,11 +9,12 @@ from typing import Any, TypeAlias
 import torch
 
 from nemesis.core.game import SEATS, ExactGame, Game
-from nemesis.games import open_game
 from nemesis.policies.policy import Policy
-from nemesis.runtime.actor import Actor, RandomActor, as_step_policy
-from nemesis.runtime.assembly import build_policy, config_of, find_checkpoint
-from nemesis.runtime.matches import Score, play, slots_for
+from nemesis.runtime.actor import Actor, as_step_policy
+from nemesis.runtime.assembly import build_policy, config_of, find_checkpoint, open_game_of
+from nemesis.runtime.matches import Score, play
+from nemesis.runtime.opponents import open_opponent, opponent_names
+from nemesis.runtime.replays import Replay, record
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,46 +32,54 @@ class NashConv:
             (f"exploitability, {who}", f"{self.value / SEATS:.4f} a seat"),
         ]
 
-    def as_json(self) -> dict[str, float | None]:
+    def as_json(self) -> dict[str, Any]:
         return {"nashconv": self.value}
 
 
 @dataclass(frozen=True, slots=True)
-class AgainstRandom:
-    """What a policy earns against random play."""
+class AgainstOpponents:
+    """What a policy earns against fixed opponents."""
 
-    score: Score
+    scores: Mapping[str, Score]
 
     def metrics(self) -> dict[str, float]:
-        return {"return_against_random": self.score.mean, "win_rate_against_random": self.score.win_rate}
+        win_rates = {f"win_rate_against_{name}": score.win_rate for name, score in self.scores.items()}
+        return win_rates | {f"return_against_{name}": score.mean for name, score in self.scores.items()}
 
     def rows(self, who: str) -> list[tuple[str, str]]:
-        score = self.score
-        if not score.matches:
-            return [(f"against random, {who}", f"no match ended by play, {score.voided} voided")]
-        low, high = score.win_rate_interval
-        rate = f"{score.win_rate:.1%} (95 % interval {low:.1%} to {high:.1%}), {score.voided} voided"
-        return [
-            (f"return against random, {who}", f"{score.mean:+.4f} ± {score.margin:.4f} ({score.matches} matches)"),
-            (f"win rate against random, {who}", rate),
-        ]
+        return [(f"against {name}, {who}", _in_words(score)) for name, score in self.scores.items()]
 
-    def as_json(self) -> dict[str, float | None]:
-        score = self.score
-        low, high = score.win_rate_interval
-        figures = {
-            "return": score.mean,
-            "return_margin": score.margin,
-            "win_rate": score.win_rate,
-            "win_rate_low": low,
-            "win_rate_high": high,
-            "matches": score.matches,
-            "voided": score.voided,
-        }
-        return {name: value if math.isfinite(value) else None for name, value in figures.items()}  # JSON has no nan
+    def as_json(self) -> dict[str, Any]:
+        return {"against": {name: _figures(score) for name, score in self.scores.items()}}
 
 
-Strength: TypeAlias = NashConv | AgainstRandom
+def _in_words(score: Score) -> str:
+    voided = f"{score.voided} voided"
+    if others := ", ".join(f"{count} {reason}" for reason, count in score.ended.items() if reason != "played"):
+        voided += f" ({others})"
+    if not score.matches:
+        return f"no match ended by play, {voided}"
+    low, high = score.win_rate_interval
+    return (
+        f"win rate {score.win_rate:.1%} (95 % interval {low:.1%} to {high:.1%}), "
+        f"return {score.mean:+.4f} ± {score.margin:.4f}, {score.matches} matches, {voided}"
+    )
+
+
+def _figures(score: Score) -> dict[str, Any]:
+    low, high = score.win_rate_interval
+    figures = {
+        "win_rate": score.win_rate,
+        "win_rate_low": low,
+        "win_rate_high": high,
+        "return": score.mean,
+        "return_margin": score.margin,
+    }
+    finite = {name: value if math.isfinite(value) else None for name, value in figures.items()}  # JSON has no nan
+    return finite | {"matches": score.matches, "voided": score.voided, "ended": dict(score.ended)}
+
+
+Strength: TypeAlias = NashConv | AgainstOpponents
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +91,12 @@ class Evaluation:
     update: int
     last: Strength
     average: Strength
+    replays: Sequence[Replay] = ()
 
     def rows(self) -> list[tuple[str, str]]:
         about = [("game", self.game), ("checkpoint", str(self.checkpoint)), ("update", str(self.update))]
-        return about + self.last.rows("last weights") + self.average.rows("averaged weights")
+        figures = self.last.rows("last weights") + self.average.rows("averaged weights")
+        return about + figures + [("replay", str(replay.path)) for replay in self.replays]
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -93,27 +105,56 @@ class Evaluation:
             "update": self.update,
             **{f"{name}_last": value for name, value in self.last.as_json().items()},
             **{f"{name}_average": value for name, value in self.average.as_json().items()},
+            "replays": [str(replay.path) for replay in self.replays],
         }
 
 
-def measure(game: Game, policy: Policy, device: torch.device, matches: int, seed: int) -> Strength:
-    """Measure one policy."""
+def measure(
+    game: Game,
+    policy: Policy,
+    device: torch.device,
+    *,
+    opponents: Sequence[str],
+    matches: int,
+    slots: int,
+    seed: int,
+) -> Strength:
+    """Measure one policy: exactly, or over so many matches against each opponent, at most `slots` at once."""
     if isinstance(game, ExactGame):
         return NashConv(game.nash_conv(as_step_policy(policy, device)))
-    actor = Actor(policy, slots_for(matches), device, seed)
-    return AgainstRandom(play(game, actor, RandomActor(seed + 1), matches, seed + 2))
+    scores = {}
+    for name in opponents:  # all with the same seeds, so that they are met in the same positions
+        actor = Actor(policy, min(slots, matches), device, seed)
+        rival = open_opponent(game, name, seed + 1)
+        scores[name] = play(game, actor, rival, matches=matches, slots=slots, seed=seed + 2)
+    return AgainstOpponents(scores)
 
 
-def evaluate(path: Path, matches: int, seed: int) -> Evaluation:
-    """Measure the policy of a checkpoint, or of a run's newest valid checkpoint, whatever device it was trained on."""
+def evaluate(
+    path: Path, seed: int, matches: int | None = None, opponents: Sequence[str] | None = None, replays: int = 0
+) -> Evaluation:
+    """Measure the policy of a checkpoint, or of a run's newest valid checkpoint, whatever device it was trained on.
+
+    What is not given is as in the settings of the run. So many `replays` of the averaged weights against the strongest
+    of the opponents are saved at the path.
+    """
     checkpoint = find_checkpoint(path)
     config = config_of(checkpoint)
     torch.set_num_threads(config.threads)
-    game = open_game(config.game)
+    game = open_game_of(config)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    names = opponent_names(game, opponents or config.evaluation.opponents)
+
+    count, slots = matches or config.evaluation.matches, config.collection.slots
+    policies = {weights: build_policy(config, game) for weights in ("weights", "average")}
     strengths = []
-    for name in ("weights", "average"):
-        policy = build_policy(config, game)
-        policy.load_state_dict(checkpoint.tensors(name))
-        strengths.append(measure(game, policy.to(device).eval(), device, matches, seed))
-    return Evaluation(config.game, checkpoint.path, checkpoint.update, *strengths)
+    for weights, policy in policies.items():
+        policy.load_state_dict(checkpoint.tensors(weights))
+        policy.to(device).eval()
+        strengths.append(measure(game, policy, device, opponents=names, matches=count, slots=slots, seed=seed))
+    saved: Sequence[Replay] = ()
+    if replays:
+        folder = path / "replays" / f"update-{checkpoint.update:08d}"
+        saved = record(game, policies["average"], device, opponent=names[-1], matches=replays, seed=seed, folder=folder)
+    last, average = strengths
+    return Evaluation(config.game, checkpoint.path, checkpoint.update, last, average, saved)

@@ -1,15 +1,17 @@
-"""Matches between two actors, counted fairly: every match that is begun for the count is played to its end."""
+"""Matches between two players, counted fairly: every match that is begun for the count is played to its end."""
 
 import math
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from nemesis.core.game import SEATS, Decisions, EndReason, FloatArray, Game, IntArray
+from nemesis.core.game import SEATS, Decisions, FloatArray, Game, IntArray, MatchPool, Results, by_play, tally
 from nemesis.runtime.actor import Choices
 
-_MOST_SLOTS = 1024
 _NORMAL_95 = 1.96  # standard errors to either side of a 95 % interval
 
 
@@ -19,6 +21,10 @@ class Player(Protocol):
     def act(self, decisions: Decisions) -> Choices: ...
 
     def forget(self, slot: IntArray) -> None: ...
+
+
+Watch: TypeAlias = Callable[[MatchPool, Results], None]
+"""Looks at matches that have just ended, while the pool that played them still knows them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,7 @@ class Score:
     wins: int
     draws: int
     voided: int
+    ended: Counter[str]  # all matches by why they ended, the voided ones included
 
     @property
     def win_rate(self) -> float:
@@ -48,35 +55,41 @@ class Score:
         return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
-def slots_for(matches: int) -> int:
-    """Return how many of so many matches `play` has in flight at once."""
-    return min(matches, _MOST_SLOTS)
-
-
-def play(game: Game, first: Player, second: Player, matches: int, seed: int) -> Score:
-    """Play so many matches; the first player takes seat 0 in every even match and seat 1 in every odd one."""
-    pool = game.pool(slots_for(matches), seed)
+def play(
+    game: Game, first: Player, second: Player, *, matches: int, slots: int, seed: int, watch: Watch | None = None
+) -> Score:
+    """Play so many matches, at most `slots` at once; the first player has seat 0 in even matches and seat 1 in odd."""
     returns: list[FloatArray] = []
-    left, voided = matches, 0
-    while left:
-        waiting, ended = pool.recv()
-        first.forget(ended.slot)
-        second.forget(ended.slot)
-        counted = ended.match < matches
-        played = counted & (ended.end_reason == EndReason.PLAYED)
-        returns.append(ended.returns[played, ended.match[played] % SEATS])
-        left -= int(counted.sum())
-        voided += int((counted & ~played).sum())
-        action = np.zeros(len(waiting), dtype=np.int64)
-        by_first = waiting.match % SEATS == waiting.seat
-        for player, rows in ((first, np.flatnonzero(by_first)), (second, np.flatnonzero(~by_first))):
-            if rows.size:
-                action[rows] = player.act(waiting.at(rows)).action
-        pool.send(action)
-    return _score(np.concatenate(returns), voided)
+    reasons: list[IntArray] = []
+    left = matches
+    with closing(game.pool(min(slots, matches), seed)) as pool:
+        while left:
+            waiting, ended = pool.recv()
+            first.forget(ended.slot)
+            second.forget(ended.slot)
+            counted = ended.at(np.flatnonzero(ended.match < matches))
+            played = by_play(counted.end_reason)
+            returns.append(counted.returns[played, counted.match[played] % SEATS])
+            reasons.append(counted.end_reason)
+            left -= len(counted)
+            if watch is not None:
+                watch(pool, counted)
+            pool.send(_answers(waiting, first, second, matches))
+    return _score(np.concatenate(returns), np.concatenate(reasons))
 
 
-def _score(returns: FloatArray, voided: int) -> Score:
+def _answers(waiting: Decisions, first: Player, second: Player, matches: int) -> IntArray:
+    """Ask each player for its actions; matches beyond those that count only fill the pool, and get any legal one."""
+    action: IntArray = np.argmax(waiting.mask, axis=1)
+    by_first = waiting.match % SEATS == waiting.seat
+    counts = waiting.match < matches
+    for player, asked in ((first, by_first & counts), (second, ~by_first & counts)):
+        if asked.any():
+            action[asked] = player.act(waiting.at(np.flatnonzero(asked))).action
+    return action
+
+
+def _score(returns: FloatArray, reasons: IntArray) -> Score:
     count = len(returns)
     deviation = float(returns.std(ddof=1)) if count > 1 else math.nan
     return Score(
@@ -85,5 +98,6 @@ def _score(returns: FloatArray, voided: int) -> Score:
         margin=_NORMAL_95 * deviation / math.sqrt(max(count, 1)),
         wins=int((returns > 0).sum()),
         draws=int((returns == 0).sum()),
-        voided=voided,
+        voided=len(reasons) - count,
+        ended=tally(reasons),
     )

@@ -5,6 +5,7 @@
     metrics.jsonl      one line per report                                     (metrics.py)
     tensorboard/       the same numbers as TensorBoard events                  (metrics.py)
     checkpoints/       one folder per checkpoint                               (checkpoints.py)
+    replays/           matches that can be watched, where a game has them      (replays.py)
     run.log            what the package logged
     lock, holder.json  who is writing here now
 
@@ -113,6 +114,10 @@ class RunDirectory:
     @property
     def checkpoints_path(self) -> Path:
         return self.path / "checkpoints"
+
+    @property
+    def replays_path(self) -> Path:
+        return self.path / "replays"
 
     @property
     def log_path(self) -> Path:

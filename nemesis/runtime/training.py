@@ -9,10 +9,10 @@ import math
 import random
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from time import perf_counter
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -20,35 +20,42 @@ from rich.console import Console
 
 from nemesis.core.config import ConfigError, build_config
 from nemesis.core.errors import UserError
-from nemesis.games import open_game
+from nemesis.core.game import RecordingPool
 from nemesis.learners.interface import PolicyModule
 from nemesis.policies.policy import Policy
 from nemesis.runtime.actor import Actor
-from nemesis.runtime.assembly import build_learner, build_policy, choose_device
+from nemesis.runtime.assembly import build_learner, build_policy, choose_device, open_game_of
 from nemesis.runtime.checkpoints import Checkpoint, newest_valid, prune, save_checkpoint
 from nemesis.runtime.collector import Clock, Collector
 from nemesis.runtime.config import RunConfig
 from nemesis.runtime.display import Display, Progress, open_display
-from nemesis.runtime.evaluation import measure
+from nemesis.runtime.evaluation import Strength, measure
 from nemesis.runtime.interrupts import Interrupts
-from nemesis.runtime.matches import play, slots_for
+from nemesis.runtime.matches import play
 from nemesis.runtime.metrics import Metrics, check_tracking, read_metrics
+from nemesis.runtime.opponents import opponent_names
+from nemesis.runtime.outcome import outcome
 from nemesis.runtime.random_states import capture_random_states, restore_random_states
+from nemesis.runtime.replays import record
+from nemesis.runtime.rewards import Rewards
 from nemesis.runtime.run_directory import RunDirectory, environment
 from nemesis.runtime.state_tree import flatten_state, unflatten_state
 
 _log = logging.getLogger(__name__)
 
 _RATING_MATCHES = 512  # per pair of references
-_MAY_CHANGE = ("updates", "device", "threads", "evaluation", "checkpoints", "tracking")
+_REPLAYS = 4  # saved at the end of a run
+_MAY_CHANGE = ("updates", "device", "threads", "evaluation", "checkpoints", "tracking", "pokemon.node")
 _SPEED_WINDOW = 50  # updates over which rates are averaged
 
 
 def train(config: RunConfig, path: Path, console: Console | None = None) -> None:
     """Start a run in a new directory and take it to its end."""
     check_tracking(config.tracking)
-    run = Run(config)
-    with RunDirectory.create(path, config.model_dump(mode="json")) as directory:
+    with (
+        closing(Run(config)) as run,
+        RunDirectory.create(path, config.model_dump(mode="json")) as directory,
+    ):
         run.go(directory, console or Console(), resumed=False)
 
 
@@ -61,26 +68,28 @@ def resume(path: Path, overrides: Sequence[str] = (), console: Console | None = 
             _say(console, f"Warning: {sentence}", style="bold red")
         config = _changed(build_config(RunConfig, checkpoint.config), overrides)
         check_tracking(config.tracking)
-        run = Run(config)
-        run.restore(checkpoint)
-        if run.update >= config.updates:
+        if checkpoint.update >= config.updates:
             raise UserError(
                 f"{path} has finished its {config.updates} updates; "
                 f"add some with `nemesis resume {path} updates={2 * config.updates}`."
             )
-        directory.change_config(config.model_dump(mode="json"))
-        _log.info("Resuming with %s", environment())
-        run.go(directory, console, resumed=True)
+        with closing(Run(config)) as run:
+            run.restore(checkpoint)
+            directory.change_config(config.model_dump(mode="json"))
+            _log.info("Resuming with %s", environment())
+            run.go(directory, console, resumed=True)
 
 
 class Run:
-    """The parts of a run, in memory."""
+    """The parts of a run, in memory, until it is closed."""
 
     def __init__(self, config: RunConfig) -> None:
         torch.set_num_threads(config.threads)
         self.config = config
         self.device = choose_device(config)
-        self.game = open_game(config.game)
+        self.game = open_game_of(config)
+        self.opponents = opponent_names(self.game, config.evaluation.opponents)
+        self.rewards = Rewards(config.reward, self.game)
         weights, matches, actions, minibatches, self._rating_seed = (
             int(seed.generate_state(1)[0]) for seed in np.random.SeedSequence(config.seed).spawn(5)
         )
@@ -91,14 +100,19 @@ class Run:
         self.learner = build_learner(self.policy, config, self.device, minibatches, self._rate)
         self.clock = Clock()
         slots = config.collection.slots
+        self._pool = self.game.pool(slots, matches)
         self.collector = Collector(
             self.game,
-            self.game.pool(slots, matches),
+            self._pool,
             Actor(self.policy, slots, self.device, actions),
             config.learner.sequence_length if self.policy.state_size else None,
             self.clock,
         )
         self.update = 0
+
+    def close(self) -> None:
+        """End the matches in flight; what was saved stays."""
+        self._pool.close()
 
     def step(self) -> dict[str, float]:
         """Play one batch and learn from it."""
@@ -106,8 +120,10 @@ class Run:
         started = perf_counter()
         busy = self.clock.simulate + self.clock.infer
         trajectories = self.collector.collect(config.collection.decisions, self.update)
+        progress = self.update / config.updates
+        trajectories = self.rewards.judge(trajectories, progress)
         collected = perf_counter()
-        metrics = self.learner.update(trajectories, self.update / config.updates)
+        metrics = self.learner.update(trajectories, progress)
         learned = perf_counter()
         self.clock.learn += learned - collected
         self.clock.other += collected - started - (self.clock.simulate + self.clock.infer - busy)
@@ -117,20 +133,35 @@ class Run:
             "collection/decisions": float(self.collector.decisions),
             "collection/matches": float(self.collector.matches),
             "collection/voided": float(self.collector.voided),
+            **{f"collection/ended/{reason}": float(count) for reason, count in self.collector.ended.items()},
             "collection/batch": float(trajectories.decisions),
             "collection/episode_length": trajectories.decisions / trajectories.episodes,
             "collection/staleness": float(staleness.mean()),
         }
 
     def evaluate(self) -> dict[str, float]:
-        """Measure the last weights and the averaged ones."""
+        """Measure the last weights, the averaged ones, or both."""
         started = perf_counter()
-        average = cast("Policy", self.learner.average)
-        matches, seed = self.config.evaluation.matches, self.config.seed
-        last = measure(self.game, self.policy, self.device, matches, seed).metrics()
-        averaged = measure(self.game, average, self.device, matches, seed).metrics()
+        wanted = self.config.evaluation.weights
+        values: dict[str, float] = {}
+        if wanted != "average":
+            values |= self._measure(self.policy).metrics()
+        if wanted != "last":
+            averaged = self._measure(self._average).metrics()
+            values |= {f"{name}_average": value for name, value in averaged.items()}
         self.clock.other += perf_counter() - started
-        return last | {f"{name}_average": value for name, value in averaged.items()}
+        return values
+
+    def record(self, folder: Path) -> Path | None:
+        """Save some matches against the strongest opponent, and return the one that went best; None if none can be."""
+        if not isinstance(self._pool, RecordingPool):
+            return None
+        opponent = opponent_names(self.game)[-1]
+        policy = self.policy if self.config.evaluation.weights == "last" else self._average
+        seed = self.config.seed
+        folder = folder / f"update-{self.update:08d}"
+        saved = record(self.game, policy, self.device, opponent=opponent, matches=_REPLAYS, seed=seed, folder=folder)
+        return max(saved, key=lambda replay: replay.earned).path if saved else None
 
     def save(self, root: Path) -> Path:
         """Write a checkpoint and drop those that need not be kept."""
@@ -207,19 +238,39 @@ class Run:
         if self.update < config.updates:
             _say(console, f"Stopped and saved at update {self.update}; go on with `nemesis resume {directory.path}`.")
             raise KeyboardInterrupt
-        _print_outcome(console, reporter.history, directory.path)
+        for sentence in outcome(reporter.history):
+            _say(console, sentence)
+        if replay := self.record(directory.replays_path):
+            _say(console, f"Watch one of its battles: {replay}")
+        _say(console, f"The run is in {directory.path}; measure it with `nemesis evaluate {directory.path}`.")
+
+    @property
+    def _average(self) -> Policy:
+        return cast("Policy", self.learner.average)
+
+    def _measure(self, policy: Policy) -> Strength:
+        evaluation, slots = self.config.evaluation, self.config.collection.slots
+        return measure(
+            self.game,
+            policy,
+            self.device,
+            opponents=self.opponents,
+            matches=evaluation.matches,
+            slots=slots,
+            seed=self.config.seed,
+        )
 
     def _rate(self, policies: Sequence[PolicyModule]) -> list[float]:
         """Rate policies by their mean return against each other."""
         rating = np.zeros(len(policies))
-        slots = slots_for(_RATING_MATCHES)
+        slots = min(self.config.collection.slots, _RATING_MATCHES)
         for first in range(len(policies)):
             for second in range(first):
                 one, other = (
                     Actor(cast("Policy", policies[number]), slots, self.device, self._rating_seed + number)
                     for number in (first, second)
                 )
-                score = play(self.game, one, other, _RATING_MATCHES, self._rating_seed).mean
+                score = play(self.game, one, other, matches=_RATING_MATCHES, slots=slots, seed=self._rating_seed).mean
                 rating[first] += score
                 rating[second] -= score
         return rating.tolist()
@@ -270,10 +321,11 @@ class _Reporter:
 def _changed(config: RunConfig, overrides: Sequence[str]) -> RunConfig:
     """Apply overrides to a run's own configuration, refusing those that would make it another run."""
     for override in overrides:
-        name = override.partition("=")[0].partition(".")[0]
-        if name in RunConfig.model_fields and name not in _MAY_CHANGE:
+        name = override.partition("=")[0].strip()
+        known = name.partition(".")[0] in RunConfig.model_fields
+        if known and not any(f"{name}.".startswith(f"{free}.") for free in _MAY_CHANGE):
             raise ConfigError(
-                f"{override.partition('=')[0]} cannot change when a run is resumed; start a new run instead.\n"
+                f"{name} cannot change when a run is resumed; start a new run instead.\n"
                 f"What can change: {', '.join(_MAY_CHANGE)}."
             )
     return build_config(RunConfig, config.model_dump(mode="json"), overrides)
@@ -291,24 +343,6 @@ def _past_evaluations(path: Path) -> list[tuple[int, dict[str, float]]]:
         if found:
             history.append((line["update"], found))
     return history
-
-
-def _print_outcome(console: Console, history: list[tuple[int, dict[str, Any]]], path: Path) -> None:
-    (first_update, before), (last_update, after) = history[0], history[-1]
-    if "nash_conv" in after:
-        _say(
-            console,
-            f"Exact NashConv: {before['nash_conv']:.4f} before (update {first_update}) → {after['nash_conv']:.4f} "
-            f"after (update {last_update}), {after['nash_conv_average']:.4f} with averaged weights. "
-            "Zero is an equilibrium.",
-        )
-    else:
-        _say(
-            console,
-            f"Return against random play: {before['return_against_random']:+.4f} before → "
-            f"{after['return_against_random']:+.4f} after (update {last_update}).",
-        )
-    _say(console, f"The run is in {path}; measure it with `nemesis evaluate {path}`.")
 
 
 def _say(console: Console, sentence: str, style: str | None = None) -> None:

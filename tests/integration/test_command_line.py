@@ -98,8 +98,14 @@ def test_completion_installs_and_completes_commands(tmp_path: Path):
         ),
         (["evaluate", "nowhere", "--json", "."], ". cannot be written: Is a directory."),
         (["evaluate", "nowhere", "--seed", "-1"], "--seed must be a whole number of at least 0, not -1."),
+        (["evaluate", "nowhere", "--replays", "-1"], "--replays must be a whole number of at least 0, not -1."),
         (["config", "show", "kuhn", "game=openspiel:khun_poker"], "kuhn_poker"),
-        (["config", "show", "kuhn", "game=chess"], "chess"),
+        (
+            ["config", "show", "kuhn", "game=chess"],
+            "'chess' names no game. A game is written as family:game, for example openspiel:leduc_poker or pokemon:",
+        ),
+        (["train", "kuhn", "reward.kind=dense"], "openspiel:kuhn_poker is none; use reward.kind=sparse."),
+        (["train", "kuhn", "evaluation.opponents=greedy"], "has no opponent called 'greedy'. It has random."),
     ],
 )
 def test_a_mistake_gets_a_sentence_and_exit_code_2(

@@ -5,9 +5,10 @@ from functools import cache
 import torch
 from torch import nn
 
+from nemesis.core.game import Game
 from nemesis.core.trajectory import Trajectories
-from nemesis.games.openspiel import OpenSpielGame, open_game
-from nemesis.policies.config import PolicyConfig, dimensions
+from nemesis.games.openspiel import open_game
+from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
 from nemesis.runtime.actor import Actor
 from nemesis.runtime.collector import Clock, Collector
@@ -19,24 +20,22 @@ CPU = torch.device("cpu")
 opened = cache(open_game)
 
 
-def build_policy(game: OpenSpielGame, seed: int = 0, **settings: object) -> Policy:
+def build_policy(game: Game, seed: int = 0, **settings: object) -> Policy:
     """Return a small policy, its heads strong enough that actions and values depend on the position."""
     torch.manual_seed(seed)
     config = PolicyConfig.model_validate({"width": 16, "layers": 1, "context": 3} | settings)
-    policy = Policy(game.encoder(dimensions(config).width), config, game.spec.actions)
-    for head in (policy.heads.policy, policy.heads.value):
+    policy = Policy(game.encoder, game.action_head, config)
+    for head in (policy.heads.action.linear, policy.heads.value):
         nn.init.normal_(head.weight, std=0.3)
     return policy
 
 
-def build_collector(
-    game: OpenSpielGame, policy: Policy, slots: int = 32, seed: int = 0, stride: int | None = None
-) -> Collector:
+def build_collector(game: Game, policy: Policy, slots: int = 32, seed: int = 0, stride: int | None = None) -> Collector:
     return Collector(game, game.pool(slots, seed), Actor(policy, slots, CPU, seed), stride, Clock())
 
 
 def play(
-    game: OpenSpielGame, policy: Policy, decisions: int, slots: int = 32, seed: int = 0, stride: int | None = None
+    game: Game, policy: Policy, decisions: int, slots: int = 32, seed: int = 0, stride: int | None = None
 ) -> Trajectories:
     """Return finished episodes of the policy against itself."""
     return build_collector(game, policy, slots, seed, stride).collect(decisions, version=0)

@@ -24,7 +24,7 @@ def random_episodes(policy: Policy, stride: int, lengths: tuple[int, ...] = LENG
     """Return long episodes of random views, with the memory that the policy has every `stride` decisions."""
     generator = np.random.default_rng(0)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    count, view_size, actions = offsets[-1], policy.encoder.linear.in_features, policy.heads.policy.out_features
+    count, view_size, actions = offsets[-1], policy.encoder.linear.in_features, policy.heads.action.linear.out_features
     view = generator.normal(size=(count, view_size)).astype(np.float32)
     mask = generator.random((count, actions)) < 0.6
     mask[:, 0] = True

@@ -7,14 +7,17 @@ import numpy as np
 import pyspiel
 import pytest
 import torch
+from duel import BREATH, Duel, Match
 from episodes import CPU, KUHN, LEDUC, build_collector, build_policy, opened, play
 
+from nemesis.core.errors import UserError
 from nemesis.core.game import Arrays, Decisions, EndReason, IntArray, MatchPool, Results
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners.batch import to_batch
 from nemesis.policies.heads import IllegalPositionError
-from nemesis.runtime.actor import Actor
+from nemesis.runtime.actor import Actor, RandomActor
 from nemesis.runtime.collector import Clock, Collector
+from nemesis.runtime.state_tree import flatten_state, unflatten_state
 
 torch.set_num_threads(1)
 
@@ -69,6 +72,9 @@ class TroubledPool:
 
     def restore(self, snapshot: Arrays) -> None:
         self._pool.restore(snapshot)
+
+    def close(self) -> None:
+        self._pool.close()
 
 
 def test_every_match_can_be_replayed_in_openspiel_from_what_was_collected():
@@ -195,6 +201,7 @@ def test_matches_that_the_simulator_failed_are_dropped_and_counted():
     assert not np.any(ended % 3 == 0)
     assert collector.matches == len(np.unique(ended))
     assert abs(collector.voided - collector.matches / 2) < 0.2 * collector.matches
+    assert collector.ended == {"played": collector.matches, "simulator_failure": collector.voided}
     for batch in batches:
         assert np.isfinite(batch.result).all()
         assert batch.decisions >= 300  # a match without a result is no data
@@ -227,6 +234,72 @@ def test_a_restored_collector_continues_identically(memory: str, node_limit: int
         for version, batch in zip((3, 4), expected, strict=True):
             assert_same(other.collect(100, version), batch)
         assert (other.decisions, other.matches) == (collector.decisions, collector.matches)
+        assert other.ended == collector.ended
+
+
+def test_matches_of_hosts_that_answer_in_turn_are_put_together_again():
+    """Batches of some matches, of one seat, or of none; wide masks and views of small integers."""
+    game = Duel(actions=2115)
+    collector = build_collector(game, build_policy(game, memory="gru"), slots=20, stride=2)
+    batches = [collector.collect(200, version) for version in range(3)]
+    for batch in batches:
+        assert batch.view.dtype == np.int16
+        seat = seat_of_row(batch)
+        for number in np.unique(batch.match):
+            rows = rows_of(batch, number)
+            first = {int(seat[row]): row for row in reversed(rows)}
+            match = Match(number, [int(batch.view[first[0], 0]), int(batch.view[first[1], 0])])
+            while match.end() is None:
+                asked = match.waiting()
+                together, rows = rows[: len(asked)], rows[len(asked) :]
+                assert [seat[row] for row in together] == asked
+                assert len({batch.tick[row] for row in together}) == 1
+                for row in together:
+                    np.testing.assert_array_equal(batch.view[row], match.view(seat[row]))
+                    np.testing.assert_array_equal(batch.mask[row], match.mask(seat[row], 2115))
+                match.choose({int(seat[row]): int(batch.action[row]) for row in together})
+            assert rows == []
+            assert batch.result[batch.match == number].tolist() == match.end()[0]
+    assert any((batch.action == BREATH).any() for batch in batches)  # decisions of one seat alone
+    assert collector.ended["tie"] > 0  # which is play, as a win is
+    assert sum(collector.ended.values()) == collector.matches
+
+
+def test_hosts_that_answer_in_turn_go_on_exactly_from_a_snapshot():
+    game = Duel(lost=range(0, 100_000, 7))
+    policy = build_policy(game, memory="gru")
+    collector = build_collector(game, policy, slots=20, stride=2)
+    collector.collect(150, version=0)
+    snapshot = unflatten_state(*flatten_state(collector.snapshot()))
+    assert snapshot["steps"]["view"].dtype == torch.int16
+    expected = collector.collect(150, version=1)
+    other = build_collector(game, policy, slots=20, seed=1, stride=2)
+    other.restore(snapshot)
+    assert_same(other.collect(150, version=1), expected)
+    assert other.ended == collector.ended
+    assert other.ended["host_lost"] == other.voided > 0
+
+
+def test_when_every_match_is_voided_the_run_ends_with_the_reasons():
+    game = Duel(lost=range(100_000))
+    with pytest.raises(
+        UserError, match=r"Every match was voided \(\d+ host_lost\), so there is nothing to learn from\."
+    ):
+        build_collector(game, build_policy(game), slots=10).collect(100, version=0)
+
+
+def test_random_play_takes_every_legal_action_equally_often_and_no_other():
+    generator = np.random.default_rng(0)
+    mask = np.repeat(generator.random((3, 2115)) < [[0.002], [0.01], [0.5]], 4000, axis=0)
+    rows = np.arange(len(mask))
+    decisions = Decisions(rows, rows, rows % 2, np.zeros((len(mask), 1), dtype=np.int16), mask)
+    choices = RandomActor(seed=0).act(decisions)
+    assert mask[rows, choices.action].all()
+    np.testing.assert_allclose(np.exp(choices.log_prob), 1 / mask.sum(axis=1), rtol=1e-5)
+    for first in (0, 4000):
+        legal = np.flatnonzero(mask[first])
+        counts = np.bincount(choices.action[first : first + 4000], minlength=2115)[legal]
+        assert np.abs(counts - 4000 / len(legal)).max() < 4.5 * np.sqrt(4000 / len(legal))
 
 
 def test_the_clock_tells_simulation_from_inference():

@@ -2,21 +2,29 @@
 
 import json
 import math
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from duel import Duel
+from episodes import CPU
+from episodes import build_policy as seeded_policy
 
 from nemesis.core.config import build_config
-from nemesis.core.game import Arrays, Decisions, EndReason, IntArray, MatchPool, Results
+from nemesis.core.errors import UserError
+from nemesis.core.game import Arrays, Decisions, EndReason, Game, IntArray, MatchPool, Results
 from nemesis.games.openspiel import OpenSpielGame, open_game
-from nemesis.runtime.actor import RandomActor
+from nemesis.policies.policy import Policy
+from nemesis.runtime.actor import Choices, RandomActor, ScriptedActor
 from nemesis.runtime.assembly import build_policy
 from nemesis.runtime.checkpoints import save_checkpoint
 from nemesis.runtime.config import RunConfig
-from nemesis.runtime.evaluation import AgainstRandom, Evaluation, NashConv, evaluate, measure
+from nemesis.runtime.evaluation import AgainstOpponents, Evaluation, NashConv, Strength, evaluate, measure
 from nemesis.runtime.matches import Score, play
+from nemesis.runtime.opponents import opponent_names
+from nemesis.runtime.replays import record
 
 torch.set_num_threads(1)
 
@@ -29,7 +37,9 @@ class FailingGame:
     def __init__(self, game: OpenSpielGame) -> None:
         self._game = game
         self.spec = game.spec
+        self.scripted = game.scripted
         self.encoder = game.encoder
+        self.action_head = game.action_head
 
     def pool(self, slots: int, seed: int) -> MatchPool:
         return FailingPool(self._game.pool(slots, seed))
@@ -57,13 +67,20 @@ class FailingPool:
     def restore(self, snapshot: Arrays) -> None:
         self._pool.restore(snapshot)
 
+    def close(self) -> None:
+        self._pool.close()
+
 
 def run_config(game: str, **settings: str) -> RunConfig:
     return build_config(RunConfig, {"game": f"openspiel:{game}", "policy": {"size": "nano"}, **settings})
 
 
 def score(wins: int, draws: int, matches: int) -> Score:
-    return Score(matches=matches, mean=0.0, margin=0.0, wins=wins, draws=draws, voided=0)
+    return Score(matches=matches, mean=0.0, margin=0.0, wins=wins, draws=draws, voided=0, ended=Counter())
+
+
+def measured(game: Game, policy: Policy, matches: int, opponents: tuple[str, ...] = ("random",)) -> Strength:
+    return measure(game, policy.eval(), CPU, opponents=opponents, matches=matches, slots=50, seed=0)
 
 
 @pytest.mark.parametrize(
@@ -83,8 +100,9 @@ def test_the_win_rate_has_wilsons_interval(wins: int, draws: int, matches: int, 
 
 
 def test_random_players_are_equal_within_the_intervals():
-    counted = play(open_game(KUHN), RandomActor(1), RandomActor(2), matches=2001, seed=3)
+    counted = play(open_game(KUHN), RandomActor(1), RandomActor(2), matches=2001, slots=500, seed=3)
     assert (counted.matches, counted.voided) == (2001, 0)
+    assert counted.ended == {"played": 2001}
     assert abs(counted.mean) < 2 * counted.margin
     low, high = counted.win_rate_interval
     assert low < 0.5 < high
@@ -92,42 +110,43 @@ def test_random_players_are_equal_within_the_intervals():
 
 
 def test_a_single_match_has_no_margin():
-    counted = play(open_game(KUHN), RandomActor(1), RandomActor(2), matches=1, seed=3)
+    counted = play(open_game(KUHN), RandomActor(1), RandomActor(2), matches=1, slots=500, seed=3)
     assert counted.matches == 1
     assert math.isfinite(counted.mean)
     assert math.isnan(counted.margin)
 
 
 def test_a_policy_is_measured_against_random_play_with_its_intervals(tmp_path: Path):
-    config = run_config(KUHN)
     game = open_game(KUHN, node_limit=1)
-    strength = measure(game, build_policy(config, game).eval(), torch.device("cpu"), matches=50, seed=0)
-    assert isinstance(strength, AgainstRandom)
-    figures = strength.as_json()
-    low, high = strength.score.win_rate_interval
-    assert (figures["win_rate_low"], figures["win_rate"], figures["win_rate_high"]) == (
-        low,
-        strength.score.win_rate,
-        high,
-    )
-    assert f"(95 % interval {low:.1%} to {high:.1%}), 0 voided" in dict(strength.rows("last weights")).popitem()[1]
+    strength = measured(game, seeded_policy(game), matches=50)
+    assert isinstance(strength, AgainstOpponents)
+    score = strength.scores["random"]
+    low, high = score.win_rate_interval
+    assert strength.metrics() == {"win_rate_against_random": score.win_rate, "return_against_random": score.mean}
     evaluation = Evaluation("openspiel:kuhn_poker", tmp_path, 1, strength, strength)
-    assert {"win_rate_low_last", "win_rate_high_last", "win_rate_low_average"} <= evaluation.as_json().keys()
+    figures = evaluation.as_json()
+    for weights in ("last", "average"):
+        against = figures[f"against_{weights}"]["random"]
+        assert (against["win_rate_low"], against["win_rate"], against["win_rate_high"]) == (low, score.win_rate, high)
+        assert (against["matches"], against["voided"], against["ended"]) == (50, 0, {"played": 50})
+    row = dict(evaluation.rows())["against random, averaged weights"]
+    assert row.startswith(f"win rate {score.win_rate:.1%} (95 % interval {low:.1%} to {high:.1%}), return ")
+    assert row.endswith("50 matches, 0 voided")
 
 
 def test_when_every_match_is_voided_the_figures_say_so_and_stay_valid_json(tmp_path: Path):
-    config = run_config(KUHN)
     game = FailingGame(open_game(KUHN))
-    strength = measure(game, build_policy(config, game).eval(), torch.device("cpu"), matches=20, seed=0)
-    assert isinstance(strength, AgainstRandom)
-    assert (strength.score.matches, strength.score.voided) == (0, 20)
+    strength = measured(game, seeded_policy(game), matches=20)
+    assert isinstance(strength, AgainstOpponents)
+    assert (strength.scores["random"].matches, strength.scores["random"].voided) == (0, 20)
     assert all(math.isnan(value) for value in strength.metrics().values())
     evaluation = Evaluation("openspiel:kuhn_poker", tmp_path, 1, strength, strength)
-    assert ("against random, last weights", "no match ended by play, 20 voided") in evaluation.rows()
-    figures = json.loads(json.dumps(evaluation.as_json(), allow_nan=False))
+    sentence = "no match ended by play, 20 voided (20 simulator_failure)"
+    assert ("against random, last weights", sentence) in evaluation.rows()
+    figures = json.loads(json.dumps(evaluation.as_json(), allow_nan=False))["against_last"]["random"]
     for name in ("return", "return_margin", "win_rate", "win_rate_low", "win_rate_high"):
-        assert figures[f"{name}_last"] is None
-    assert (figures["matches_last"], figures["voided_last"]) == (0, 20)
+        assert figures[name] is None
+    assert (figures["matches"], figures["voided"], figures["ended"]) == (0, 20, {"simulator_failure": 20})
 
 
 def test_what_was_trained_on_cuda_can_be_measured_anywhere(tmp_path: Path):
@@ -135,9 +154,96 @@ def test_what_was_trained_on_cuda_can_be_measured_anywhere(tmp_path: Path):
     policy = build_policy(config, open_game(KUHN))
     tensors = {"weights": policy.state_dict(), "average": policy.state_dict()}
     path = save_checkpoint(tmp_path, 7, tensors, {}, config.model_dump(mode="json"))
-    evaluation = evaluate(path, matches=10, seed=0)
+    evaluation = evaluate(path, seed=0)
     assert isinstance(evaluation.last, NashConv)
     assert evaluation.update == 7
     figures = evaluation.as_json()
     assert figures["nashconv_last"] == figures["nashconv_average"] == evaluation.last.value > 0
     assert [label for label, _ in evaluation.rows()][3:5] == ["NashConv, last weights", "exploitability, last weights"]
+
+
+class Witness:
+    """Plays by chance and notes what it was asked."""
+
+    def __init__(self, seed: int) -> None:
+        self._actor = RandomActor(seed)
+        self.asked: list[tuple[int, int]] = []  # match, seat
+        self.forgotten: list[int] = []
+
+    def act(self, decisions: Decisions) -> Choices:
+        self.asked += zip(decisions.match.tolist(), decisions.seat.tolist(), strict=True)
+        return self._actor.act(decisions)
+
+    def forget(self, slot: IntArray) -> None:
+        self.forgotten += slot.tolist()
+
+
+def test_seats_alternate_and_only_matches_that_count_are_played_in_earnest():
+    first, second = Witness(1), Witness(2)
+    counted = play(Duel(), first, second, matches=31, slots=8, seed=0)
+    assert counted.matches == 31
+    assert {match for match, _ in first.asked} == {match for match, _ in second.asked} == set(range(31))
+    assert all(seat == match % 2 for match, seat in first.asked)
+    assert all(seat != match % 2 for match, seat in second.asked)
+    assert first.forgotten == second.forgotten
+    assert set(first.forgotten) == set(range(8))
+
+
+def test_every_way_to_end_is_counted_and_what_was_not_played_is_voided():
+    counted = play(Duel(lost=range(0, 1000, 5)), RandomActor(1), RandomActor(2), matches=200, slots=16, seed=0)
+    assert (counted.matches, counted.voided) == (160, 40)
+    assert counted.ended.keys() == {"played", "tie", "turn_limit", "host_lost"}
+    assert (counted.ended["host_lost"], sum(counted.ended.values())) == (40, 200)
+    assert counted.draws == counted.ended["tie"] + counted.ended["turn_limit"]
+    assert math.isfinite(counted.mean)
+
+
+def test_a_pool_is_closed_after_the_matches_and_after_an_error():
+    game = Duel()
+    play(game, RandomActor(1), RandomActor(2), matches=3, slots=2, seed=0)
+    with pytest.raises(RuntimeError, match="The bold one fainted"):
+        play(game, RandomActor(1), ScriptedActor(fainting, 0), matches=3, slots=2, seed=0)
+    assert [pool.closed for pool in game.pools] == [True, True]
+
+
+def fainting(*_: object) -> IntArray:
+    raise RuntimeError("The bold one fainted.")
+
+
+def test_a_policy_is_measured_against_each_opponent_of_the_game():
+    game = Duel()
+    assert opponent_names(game) == ("random", "timid", "bold")
+    strength = measured(game, seeded_policy(game), matches=200, opponents=opponent_names(game))
+    assert isinstance(strength, AgainstOpponents)
+    rates = [strength.scores[name].win_rate for name in ("timid", "random", "bold")]
+    assert rates == sorted(rates, reverse=True)
+    assert rates[0] == strength.metrics()["win_rate_against_timid"] > 0.8
+    assert [label for label, _ in strength.rows("last weights")] == [
+        f"against {name}, last weights" for name in ("random", "timid", "bold")
+    ]
+
+
+def test_opponents_are_chosen_by_name():
+    assert opponent_names(Duel(), ("bold", "random")) == ("random", "bold")
+    with pytest.raises(UserError, match=r"^duel has no opponent called 'bald'\. It has random, timid, bold\.$"):
+        opponent_names(Duel(), ("bald",))
+
+
+def test_matches_are_saved_as_replays_with_who_played_them(tmp_path: Path):
+    game = Duel()
+    folder = tmp_path / "replays" / "update-7"
+    policy = seeded_policy(game).eval()
+    replays = record(game, policy, CPU, opponent="bold", matches=5, seed=0, folder=folder)
+    assert sorted(replay.path for replay in replays) == [folder / f"{match}.txt" for match in range(5)]
+    for replay in replays:
+        names, _, log = replay.path.read_text().partition(": ")
+        assert names == ("bold against Nemesis" if int(replay.path.stem) % 2 else "Nemesis against bold")
+        assert len(json.loads(log)) >= 4
+    assert {replay.earned for replay in replays} <= {-1.0, 0.0, 1.0}
+    assert all(pool.closed for pool in game.pools)
+
+
+def test_a_game_that_cannot_show_its_matches_says_so(tmp_path: Path):
+    game = open_game(KUHN, node_limit=1)
+    with pytest.raises(UserError, match=r"^Matches of openspiel:kuhn_poker cannot be saved as replays\.$"):
+        record(game, seeded_policy(game), CPU, opponent="random", matches=2, seed=0, folder=tmp_path)

@@ -187,6 +187,29 @@ def test_on_a_terminal_the_display_is_a_panel_that_fits_80_by_24():
     assert "1.0000 → 0.0100 → 0.0100" in panel
 
 
+def test_win_rates_have_a_row_for_each_opponent_and_come_first():
+    output = io.StringIO()
+    console = Console(file=output, force_terminal=True, width=100, height=24, color_system=None, _environ={})
+    opponents = ("random", "max_damage", "greedy")
+    history = [
+        (update, {f"{figure}_against_{name}": rate for name in opponents for figure in ("return", "win_rate")})
+        for update, rate in ((0, 0.05), (50, 0.5), (100, 0.4))
+    ]
+    with open_display("battles", 200, console) as display:
+        display.update(progress(100, evaluation=history))
+    table = output.getvalue().rpartition("evaluation at 100")[2]
+    rows = [" ".join(line.strip("│ ").split()) for line in table.splitlines()]
+    assert rows[1:4] == [f"win rate against {name} ▁▅▄ 5.0% → 50.0% → 40.0%" for name in opponents]
+    assert rows[4].startswith("return against random")
+
+
+def test_plain_lines_tell_win_rates_as_shares():
+    output = io.StringIO()
+    with open_display("battles", 200, Console(file=output)) as display:
+        display.update(progress(100, evaluation=[(0, {"win_rate_against_random": 0.5})]))
+    assert "win_rate_against_random 50.0% (first 50.0%, best 50.0%)" in output.getvalue()
+
+
 def test_a_live_display_draws_at_most_a_few_times_a_second():
     output = io.StringIO()
     console = Console(file=output, force_terminal=True, width=80, height=24, _environ={})
@@ -203,3 +226,4 @@ def test_a_sparkline_spans_the_history():
     assert sparkline([3.0, 3.0]) == "▁▁"
     assert len(sparkline([float(value) for value in range(1000)], width=20)) == 20
     assert sparkline([1.0, float("nan"), 2.0]) == "▁ █"
+    assert sparkline([0.0, 0.5, 0.6], bounds=(0.0, 1.0)) == "▁▅▅"

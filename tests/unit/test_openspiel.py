@@ -17,7 +17,7 @@ from nemesis.core.random import generator_state, restore_generator
 from nemesis.games.openspiel import OpenSpielGame, open_game
 from nemesis.games.openspiel.stepping_pool import SteppingPool
 from nemesis.games.openspiel.tree import larger_than
-from nemesis.policies.config import PolicyConfig, dimensions
+from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
 from nemesis.runtime.actor import as_step_policy
 
@@ -91,8 +91,8 @@ def test_the_nash_conv_of_a_policy_with_memory_is_that_of_playing_it_along_the_t
     game = opened(LEDUC_BY_RANK)
     config = PolicyConfig(memory="lstm", width=16)
     torch.manual_seed(0)
-    policy = Policy(game.encoder(dimensions(config).width), config, game.spec.actions)
-    torch.nn.init.normal_(policy.heads.policy.weight)
+    policy = Policy(game.encoder, game.action_head, config)
+    torch.nn.init.normal_(policy.heads.action.linear.weight)
     play_step = as_step_policy(policy, torch.device("cpu"))
     table: dict[str, list[tuple[int, float]]] = {}
 
@@ -416,7 +416,9 @@ def test_the_shape_of_a_game_is_told_without_its_tree(monkeypatch: pytest.Monkey
     game = open_game(LEDUC)
     monkeypatch.setattr("nemesis.games.openspiel.game.tabulate", lambda _: pytest.fail("The tree was written out."))
     assert isinstance(game, ExactGame)
-    assert game.encoder(8)(torch.zeros(1, game.spec.view_size)).shape == (1, 8)
+    vector, context = game.encoder(8)(torch.zeros(1, game.spec.view_size))
+    assert vector.shape == (1, 8)
+    assert game.action_head(8)(vector, context).shape == (1, game.spec.actions)
 
 
 def test_leduc_plays_at_least_40_000_decisions_a_second():

@@ -8,6 +8,7 @@ import torch
 from pydantic import ValidationError
 from torch import nn
 
+from nemesis.games.openspiel.encoder import LinearActionHead, VectorEncoder
 from nemesis.policies.config import MemoryKind, PolicyConfig, Size, dimensions
 from nemesis.policies.heads import IllegalPositionError, check_mask
 from nemesis.policies.policy import Policy, parameter_count
@@ -22,12 +23,12 @@ MILLIONS = {"nano": 0.03, "micro": 0.3, "small": 1, "medium": 5, "large": 20, "h
 def build(seed: int = 0, actions: int = ACTIONS, view: int = VIEW, **options: object) -> Policy:
     torch.manual_seed(seed)
     config = PolicyConfig.model_validate({"size": "nano", "context": 4, **options})
-    return Policy(nn.Linear(view, dimensions(config).width), config, actions)
+    return Policy(lambda width: VectorEncoder(view, width), lambda width: LinearActionHead(width, actions), config)
 
 
 def strengthen(policy: Policy) -> Policy:
     """Undo the cautious start of the heads, so that outputs depend on inputs."""
-    for head in (policy.heads.policy, policy.heads.value):
+    for head in (policy.heads.action.linear, policy.heads.value):
         nn.init.normal_(head.weight)
     return policy
 

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from nemesis.core.game import FloatArray, IntArray
-from nemesis.learners.returns import gae, terminal_rewards, vtrace
+from nemesis.core.trajectory import Trajectories
+from nemesis.learners.returns import gae, rewards_of, terminal_rewards, vtrace
 
 torch.set_num_threads(1)
 
@@ -92,3 +93,70 @@ def test_the_result_is_paid_at_the_last_decision():
     reward = terminal_rewards(np.array([1.0, -0.5, 0.25], dtype=np.float32), np.array([0, 2, 3, 6]))
     assert reward.tolist() == [0, 1, -0.5, 0, 0, 0.25]
     assert reward.dtype == np.float32
+
+
+def judged(episodes: Episodes, potential: FloatArray | None) -> Trajectories:
+    """Return episodes of which only results and potentials are known; results are ±1."""
+    count = len(episodes.offsets) - 1
+    number, flat = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
+    result = np.where(np.arange(count) % 3 == 0, 1.0, -1.0).astype(np.float32)
+    empty = np.zeros((0, 0), dtype=np.float32)
+    return Trajectories(
+        view=empty,
+        mask=empty.astype(np.bool_),
+        action=number,
+        log_prob=flat,
+        value=flat,
+        version=number,
+        tick=number,
+        offsets=episodes.offsets,
+        match=number,
+        seat=number,
+        result=result,
+        memory_row=number,
+        memory=empty,
+        potential=potential,
+    )
+
+
+def test_without_a_potential_only_the_result_is_paid():
+    trajectories = judged(Episodes(), None)
+    expected = terminal_rewards(trajectories.result, trajectories.offsets)
+    np.testing.assert_array_equal(rewards_of(trajectories, 0.9), expected)
+
+
+def test_shaping_pays_what_a_decision_gained_and_ends_at_zero():
+    episodes = Episodes()
+    episodes.offsets = np.array([0, 3, 4])
+    reward = rewards_of(judged(episodes, np.array([0.25, 0.5, -0.5, 0.75], dtype=np.float32)), 0.5)
+    assert reward.tolist() == [0.25 - 0.25, -0.25 - 0.5, 1 + 0.5, -1 - 0.75]
+    assert reward.dtype == np.float32
+
+
+@pytest.mark.parametrize("discount", [1.0, 0.9])
+def test_shaping_adds_up_to_the_result_less_the_potential_at_the_start(discount: float):
+    episodes = Episodes(seed=4)
+    trajectories = judged(episodes, episodes.value.astype(np.float32))
+    reward = torch.from_numpy(rewards_of(trajectories, discount)).double()
+    returns = gae(
+        reward, torch.zeros_like(reward), episodes.offsets, discount, 1.0
+    )  # of every decision, not only first
+    lengths = np.diff(episodes.offsets)
+    left = np.concatenate([np.arange(length)[::-1] for length in lengths])  # decisions until the last
+    expected = np.repeat(trajectories.result, lengths) * discount**left - trajectories.potential
+    np.testing.assert_allclose(returns.numpy(), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(("discount", "decay"), SETTINGS)
+def test_with_a_value_that_knows_the_potential_shaping_changes_no_advantage(discount: float, decay: float):
+    """The value of a shaped game is that of the game less the potential: which action is better stays as it was."""
+    episodes = Episodes(seed=5)
+    potential = np.sin(np.arange(episodes.offsets[-1])).astype(np.float32)
+    plain, shaped = (
+        torch.from_numpy(rewards_of(judged(episodes, given), discount)).double() for given in (None, potential)
+    )
+    value = torch.from_numpy(episodes.value)
+    expected = gae(plain, value, episodes.offsets, discount, decay)
+    advantage = gae(shaped, value - torch.from_numpy(potential), episodes.offsets, discount, decay)
+    assert not torch.allclose(plain, shaped)
+    torch.testing.assert_close(advantage, expected, atol=1e-5, rtol=0)

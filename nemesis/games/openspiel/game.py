@@ -15,8 +15,8 @@ import pyspiel
 from torch import nn
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import SEATS, FloatArray, GameSpec, MatchPool, StepPolicy
-from nemesis.games.openspiel.encoder import VectorEncoder
+from nemesis.core.game import SEATS, FloatArray, GameSpec, MatchPool, Scripted, StepPolicy
+from nemesis.games.openspiel.encoder import LinearActionHead, VectorEncoder
 from nemesis.games.openspiel.stepping_pool import SteppingPool
 from nemesis.games.openspiel.tabulated_pool import TabulatedPool
 from nemesis.games.openspiel.tree import GameTree, larger_than, tabulate
@@ -70,11 +70,18 @@ class OpenSpielGame:
             utility_scale=max(abs(game.max_utility()), abs(game.min_utility())),
         )
 
+    @property
+    def scripted(self) -> dict[str, Scripted]:
+        return {}
+
     def pool(self, slots: int, seed: int) -> MatchPool:
         return SteppingPool(self._game, slots, seed)
 
     def encoder(self, width: int) -> nn.Module:
         return VectorEncoder(self.spec.view_size, width)
+
+    def action_head(self, width: int) -> nn.Module:
+        return LinearActionHead(width, self.spec.actions)
 
 
 class TabulatedGame(OpenSpielGame):

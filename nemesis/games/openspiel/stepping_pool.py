@@ -91,6 +91,9 @@ class SteppingPool:
             )
         ]
 
+    def close(self) -> None:
+        """Have nothing to give back."""
+
     def _end(self, slot: int, returns: list[float], reason: EndReason) -> None:
         self._ended.append((int(self._match[slot]), slot, returns, reason))
         self._match[slot] = self._next_match

@@ -82,6 +82,9 @@ class TabulatedPool:
             end_reason=snapshot["ended_reason"],
         )
 
+    def close(self) -> None:
+        """Have nothing to give back."""
+
     def _past_chance(self, node: IntArray) -> IntArray:
         """Sample chance until every match stands at a decision or an end."""
         tree = self._tree

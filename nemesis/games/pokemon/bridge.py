@@ -155,7 +155,9 @@ class Host:
             raise HostError(f"The host's frame makes no sense: {error}.") from None
 
     def close(self) -> None:
-        """End the process at once."""
+        """End the process at once; a second time does nothing."""
+        if self._printed.closed:
+            return
         self._process.kill()
         self._process.wait()
         if self._process.stdin is not None:

@@ -13,8 +13,9 @@ from nemesis.core.game import SEATS, FloatArray, GameSpec, MatchPool, Scripted
 from nemesis.games.pokemon import heuristics, layout, rewards
 from nemesis.games.pokemon.actions import action_space
 from nemesis.games.pokemon.bridge import Setting
-from nemesis.games.pokemon.encoder import PokemonActionHead, PokemonEncoder
+from nemesis.games.pokemon.encoder import PokemonEncoder
 from nemesis.games.pokemon.formats import Format
+from nemesis.games.pokemon.pointer_head import PokemonActionHead
 from nemesis.games.pokemon.pool import BattlePool, Teams
 from nemesis.games.pokemon.settings import PokemonSettings
 from nemesis.games.pokemon.stock import HostStock
@@ -65,7 +66,7 @@ class PokemonGame:
         return heuristics.scripted(self.format.slots, self.format.mod)
 
     @property
-    def potentials(self) -> tuple[str, ...]:
+    def potentials(self) -> Mapping[str, float]:
         return rewards.POTENTIALS
 
     def potential(self, view: npt.NDArray[Any]) -> FloatArray:

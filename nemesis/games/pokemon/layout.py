@@ -31,6 +31,11 @@ STATS = ("atk", "def", "spa", "spd", "spe")
 BOOSTS = ("atk", "def", "spa", "spd", "spe", "accuracy", "evasion")
 GENDERS = ("", "M", "F", "N")
 GIMMICKS = ("", "terastallize", "mega", "zmove", "dynamax", "ultra")
+NATURES = (
+    "", "adamant", "bashful", "bold", "brave", "calm", "careful", "docile", "gentle", "hardy", "hasty", "impish",
+    "jolly", "lax", "lonely", "mild", "modest", "naive", "naughty", "quiet", "quirky", "rash", "relaxed", "sassy",
+    "serious", "timid",
+)  # fmt: skip
 ITEM_STATES = ("unknown", "held", "none")
 BROUGHT = ("unknown", "yes", "no")
 ACTION_KINDS = ("", "move", "switch", "cannot_move")
@@ -51,18 +56,20 @@ OUTCOMES = ("missed", "failed", "immune", "critical", "super_effective", "resist
 VOLATILES = (
     "aquaring", "attract", "autotomize", "bide", "charge", "choicelock", "commanded", "commanding", "confusion",
     "curse", "defensecurl", "destinybond", "disable", "dragoncheer", "dynamax", "electrify", "embargo", "encore",
-    "endure", "fallen", "flashfire", "focusenergy", "followme", "foresight", "gastroacid", "glaiverush", "grudge",
-    "healblock", "helpinghand", "imprison", "ingrain", "laserfocus", "leechseed", "lightscreen", "lockedmove",
-    "lockon", "magiccoat", "magnetrise", "minimize", "miracleeye", "mist", "mustrecharge", "nightmare", "noretreat",
-    "octolock", "partiallytrapped", "perishsong", "powder", "powershift", "powertrick", "protect", "protosynthesis",
-    "quarkdrive", "rage", "reflect", "roost", "saltcure", "skydrop", "slowstart", "smackdown", "snatch", "spotlight",
-    "stockpile", "substitute", "syrupbomb", "tarshot", "taunt", "telekinesis", "throatchop", "torment", "transform",
-    "trapped", "truant", "twoturnmove", "typeadd", "typechange", "unburden", "uproar", "yawn", "zenmode",
+    "endure", "fallen", "flashfire", "focusenergy", "followme", "foresight", "gastroacid", "glaiverush",
+    "gmaxchistrike", "grudge", "healblock", "helpinghand", "imprison", "ingrain", "laserfocus", "leechseed",
+    "lightscreen", "lockedmove", "lockon", "magiccoat", "magnetrise", "minimize", "miracleeye", "mist", "mudsport",
+    "mustrecharge", "nightmare", "noretreat", "octolock", "partiallytrapped", "perishsong", "powder", "powershift",
+    "powertrick", "protect", "protosynthesis", "quarkdrive", "rage", "reflect", "roost", "saltcure", "skydrop",
+    "slowstart", "smackdown", "snatch", "spotlight", "stall", "stockpile", "substitute", "syrupbomb", "tarshot",
+    "taunt", "telekinesis", "throatchop", "torment", "transform", "trapped", "truant", "twoturnmove", "typeadd",
+    "typechange", "unburden", "uproar", "watersport", "yawn", "zenmode",
 )  # fmt: skip
-# Turns since it began, or how often it was stacked (stockpile), or what is left (perishsong).
+# Turns since it began; how often it was stacked (fallen, gmaxchistrike, stall, stockpile); what is left (perishsong).
 COUNTED_VOLATILES = (
     "confusion", "disable", "encore", "taunt", "perishsong", "yawn", "lockedmove", "partiallytrapped", "stockpile",
     "healblock", "throatchop", "embargo", "telekinesis", "magnetrise", "slowstart", "substitute", "dynamax", "uproar",
+    "fallen", "gmaxchistrike", "stall", "syrupbomb",
 )  # fmt: skip
 _WORD = 16  # volatiles in one number
 
@@ -84,6 +91,7 @@ _POSITION = (
     Field("reviving", SLOTS, "own slots whose forced switch names a fainted Pokémon to revive"),
     Field("trapped", SLOTS, "own slots that may not switch"),
     Field("maybe_trapped", SLOTS, "own slots that a hidden ability may hold"),
+    Field("only_move", SLOTS, "move id, if that is all that the request offers: locked, Struggle, recharge, fight"),
     Field("gimmick", SLOTS, "place in GIMMICKS of what own slots may do now"),
     Field("refusals", 1, "choices that were refused at this decision for hidden reasons"),
     Field("weather", 1, "place in WEATHERS"),
@@ -129,6 +137,7 @@ _POKEMON = (
     Field("last_item", 1, "item id that it lost or used up"),
     Field("ability", 1, "ability id as it is now, if known"),
     Field("base_ability", 1, "ability id at the start, if known"),
+    Field("nature", 1, "place in NATURES, if an open team sheet shows it"),
     Field("stats", len(STATS), "own only"),
     Field("boosts", len(BOOSTS), "stages from -6 to 6"),
     Field("moves", MOVES, "move ids: own of the request, foe as revealed"),
@@ -146,6 +155,7 @@ _POKEMON = (
     Field("streak", 1, "how often in a row it used that move"),
     Field("disabled_move", 1, "move id that Disable forbids"),
     Field("encored_move", 1, "move id that Encore repeats"),
+    Field("paradox_stat", 1, "place in STATS, from 1, that Protosynthesis or Quark Drive raises"),
     Field("volatiles", -(-len(VOLATILES) // _WORD), "bits of VOLATILES, 16 in a number"),
     Field("counters", len(COUNTED_VOLATILES), "of each of COUNTED_VOLATILES"),
 )
@@ -232,6 +242,7 @@ def for_host() -> dict[str, Any]:
             "boosts": BOOSTS,
             "genders": GENDERS,
             "gimmicks": GIMMICKS,
+            "natures": NATURES,
             "item_states": ITEM_STATES,
             "brought": BROUGHT,
             "action_kinds": ACTION_KINDS,

@@ -80,13 +80,17 @@ def set_up(development: bool = False) -> None:
     installed_host(find_node("bundled"), development)
 
 
+def cache_folder() -> Path:
+    """Return the folder of whatever may be lost and made again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nemesis"
+
+
 def _host_folder() -> Path:
     if os.access(HOST, os.W_OK):
         return HOST
-    cache_home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     sources = sorted(path for path in HOST.iterdir() if path.is_file())
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
-    folder = cache_home / "nemesis" / f"host-{digest}"
+    folder = cache_folder() / f"host-{digest}"
     folder.mkdir(parents=True, exist_ok=True)
     for path in sources:
         shutil.copy(path, folder)

@@ -23,8 +23,12 @@ class HostStock:
 
     def take(self, settings: list[Setting]) -> list[Host]:
         """Return a host for each setting, ready to play; new ones if need be."""
-        hosts = [self._idle.pop() if self._idle else Host(self._node) for _ in settings]  # they start side by side
-        return [self._started(host, setting) for host, setting in zip(hosts, settings, strict=True)]
+        hosts = [self._one() for _ in settings]  # they start side by side
+        try:
+            return [self._started(host, setting) for host, setting in zip(hosts, settings, strict=True)]
+        except UserError:
+            _close_all(hosts)
+            raise
 
     def give_back(self, host: Host) -> None:
         """Keep a host that waits for a question."""
@@ -32,14 +36,17 @@ class HostStock:
 
     def check_teams(self, battle_format: str, teams: list[str]) -> list[dict[str, Any]]:
         """Ask the simulator's validator: for each team `{"packed": …}`, or `{"problems": [sentence, …]}`."""
-        host = self._idle.pop() if self._idle else Host(self._node)
+        host = self._one()
         try:
             verdicts: list[dict[str, Any]] = host.ask("teams", format=battle_format, teams=teams)["teams"]
-        except BaseException:
+        except HostError as error:
             host.close()
-            raise
+            raise UserError(f"The validator failed over these teams. {error}") from None
         self.give_back(host)
         return verdicts
+
+    def _one(self) -> Host:
+        return self._idle.pop() if self._idle else Host(self._node)
 
     def _started(self, host: Host, setting: Setting) -> Host:
         for _ in range(_TRIES):

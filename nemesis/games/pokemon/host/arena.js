@@ -3,7 +3,6 @@
 /** @import { Recording, Rules, Setup } from './match.js' */
 
 import { Match, replay } from './match.js';
-import { Tracker } from './tracker.js';
 import { actionSpace } from './actions.js';
 import { viewWriter } from './view.js';
 
@@ -36,7 +35,6 @@ export class Arena {
       generated: start.facts.generated,
       sheets: start.sheets,
       turnLimit: start.turnLimit,
-      track: (dex, rules) => new Tracker(dex, rules),
     };
     this.space = actionSpace({ slots: start.facts.slots, brought: start.facts.brought });
     this.write = viewWriter(start.layout, start.vocabulary);
@@ -80,7 +78,13 @@ export class Arena {
   restore(matches) {
     const begun = performance.now();
     this.matches.fill(null);
-    for (const { slot, recording } of matches) this.matches[slot] = replay(this.rules, recording);
+    const view = new Int16Array(this.viewSize);
+    for (const { slot, recording } of matches) {
+      this.matches[slot] = replay(this.rules, recording, (match) => {
+        match.track();
+        for (const seat of match.waiting()) this.write(view, match.tracker, match.request(seat), seat, 0); // to remember
+      });
+    }
     return this.reply(begun);
   }
 

@@ -1,6 +1,6 @@
 // One battle between two seats: it is begun from a set-up, fed with choices, and remembers both, so that it can be played again.
 
-/** @import { Tracker } from './tracker.js' */
+import { Tracker } from './tracker.js';
 
 const MOST_REFUSALS = 3;
 const SEATS = /** @type {const} */ (['p1', 'p2']);
@@ -31,7 +31,6 @@ export const END = { PLAYED: 0, SIMULATOR_FAILURE: 1, TIE: 2, TURN_LIMIT: 3, REF
  * @property {boolean} generated
  * @property {boolean} sheets
  * @property {number} turnLimit
- * @property {(dex: any, format: any) => Tracker} track
  */
 
 export class Match {
@@ -48,7 +47,7 @@ export class Match {
     this.answered = [null, null];
     /** @type {{winner: number, reason: number, problem: string} | null} */
     this.result = null;
-    this.tracker = rules.track(rules.dex, rules.format);
+    this.tracker = new Tracker(rules.dex);
     this.tracked = 0;
     this.guard(() => {
       this.battle = begin(rules, setup);
@@ -64,6 +63,11 @@ export class Match {
     if (this.result) return null;
     const request = this.battle.sides[seat].activeRequest;
     return request && !request.wait && request !== this.answered[seat] ? request : null;
+  }
+
+  /** @returns {number[]} the seats that have to answer */
+  waiting() {
+    return [0, 1].filter((seat) => this.request(seat));
   }
 
   /**
@@ -155,10 +159,16 @@ function begin({ simulator, format, generated }, { seed, teams }) {
  * Play a recorded match again.
  * @param {Rules} rules
  * @param {Recording} recording
+ * @param {(match: Match) => void} [look] is called before each round of choices, as it was when they were made
  * @returns {Match}
  */
-export function replay(rules, { setup, choices }) {
+export function replay(rules, { setup, choices }, look) {
   const match = new Match(rules, setup);
-  for (const [seat, choice] of choices) match.choose(seat, choice);
+  for (let made = 0; made < choices.length && !match.result; ) {
+    const asked = match.waiting().length;
+    look?.(match);
+    for (const [seat, choice] of choices.slice(made, made + asked)) match.choose(seat, choice);
+    made += asked;
+  }
   return match;
 }

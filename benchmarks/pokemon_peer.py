@@ -1,0 +1,138 @@
+"""How fast poke-env plays at random: the peer of `pokemon_speed`, as fast as it can be had on this machine.
+
+poke-env is a client, so its battles run on a local Showdown server. How many processes simulate, how many are clients
+and how many battles are in flight decides its speed, and what is best differs from format to format. Several settings
+are therefore tried, and the best one counts. A choice that the server refuses and poke-env makes again counts as a
+decision each time.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import groupby
+from pathlib import Path
+
+from benchmarks.report import MeasurementError
+from benchmarks.showdown_server import showdown_server
+
+_START_LIMIT = 60.0  # seconds
+_CLIENT_WARM_UP = 0.4  # of the warm-up: a new client's battles must spread out over their turns
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How the machine is shared out."""
+
+    simulators: int  # processes of the server that simulate battles
+    clients: int  # processes of poke-env
+    battles: int  # of a client at the same time
+
+
+SETTINGS = (Setting(1, 1, 20), Setting(1, 1, 100), Setting(2, 1, 50), Setting(2, 2, 50))
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """What was played in a measured time."""
+
+    decisions: float  # a second
+    battles: float  # a second
+    voided: int  # battles that came to no end by play
+
+
+def poke_env_speed(
+    battle_format: str, teams: Sequence[str], settings: Sequence[Setting], warm_up: float, seconds: float
+) -> tuple[Speed, Setting]:
+    """Return the best speed of all settings, and which one that was."""
+    if find_spec("poke_env") is None:
+        raise MeasurementError("The peer poke-env is missing. Install it with: pip install --editable '.[benchmarks]'")
+    seen: list[tuple[Speed, Setting]] = []
+    for simulators, group in groupby(settings, lambda setting: setting.simulators):
+        with showdown_server(simulators) as websocket:
+            wait = warm_up
+            for setting in group:
+                with _clients(websocket, battle_format, teams, setting, name=len(seen)) as clients:
+                    seen.append((_speed(clients, wait, seconds), setting))
+                wait = _CLIENT_WARM_UP * warm_up  # the server is warm
+    speed, setting = max(seen, key=lambda pair: pair[0].decisions)
+    if not speed.decisions:
+        raise MeasurementError(f"poke-env made no decision in {seconds:.0f} s of {battle_format}.")
+    return speed, setting
+
+
+@contextmanager
+def _clients(
+    websocket: str, battle_format: str, teams: Sequence[str], setting: Setting, name: int
+) -> Iterator[list["subprocess.Popen[str]"]]:
+    with ExitStack() as stack:
+        command = [sys.executable, "-m", "benchmarks.poke_env_client", websocket, battle_format]
+        command += ["--battles", str(setting.battles)]
+        if teams:
+            file = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "teams.txt"
+            file.write_text("\n".join(teams), encoding="utf-8")
+            command += ["--teams", str(file)]
+        clients = []
+        for number in range(setting.clients):
+            client = subprocess.Popen(
+                [*command, "--name", f"{name}x{number}"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
+            stack.callback(_stop, client)
+            clients.append(client)
+        yield clients
+
+
+def _speed(clients: Sequence["subprocess.Popen[str]"], warm_up: float, seconds: float) -> Speed:
+    _await_first_decision(clients)
+    time.sleep(warm_up)
+    before, started = _counts(clients), time.monotonic()
+    time.sleep(seconds)
+    after, elapsed = _counts(clients), time.monotonic() - started
+    return Speed(
+        decisions=(after["decisions"] - before["decisions"]) / elapsed,
+        battles=(after["battles"] - before["battles"]) / elapsed,
+        voided=after["stalled"],
+    )
+
+
+def _await_first_decision(clients: Sequence["subprocess.Popen[str]"]) -> None:
+    deadline = time.monotonic() + _START_LIMIT
+    while not _counts(clients)["decisions"]:
+        if time.monotonic() > deadline:
+            raise MeasurementError(f"poke-env made no decision within {_START_LIMIT:.0f} s.")
+        time.sleep(0.2)
+
+
+def _counts(clients: Sequence["subprocess.Popen[str]"]) -> dict[str, int]:
+    total = {"decisions": 0, "battles": 0, "stalled": 0}
+    for client in clients:
+        assert client.stdin and client.stdout  # noqa: S101, PT018
+        try:
+            client.stdin.write("\n")
+            client.stdin.flush()
+        except BrokenPipeError:
+            answer = ""
+        else:
+            answer = client.stdout.readline()
+        if not answer:
+            raise MeasurementError("A client of poke-env ended before it was measured; its message is above.")
+        for key, count in json.loads(answer).items():
+            total[key] += count
+    return total
+
+
+def _stop(client: "subprocess.Popen[str]") -> None:
+    client.kill()
+    client.wait()
+    for pipe in (client.stdin, client.stdout):
+        if pipe:
+            pipe.close()

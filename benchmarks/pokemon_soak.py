@@ -1,0 +1,127 @@
+"""Plays tens of thousands of random battles; fails if memory grows, a battle is voided or a host is lost.
+
+The resident memory of Python and of every host is noted at even steps. The first third of them is warm-up: V8 settles,
+and the recordings that the pool keeps reach their number. What follows is halved, and no process may have a median
+in the second half that is more than 10 % above the one in the first.
+"""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+import torch
+
+from benchmarks.pokemon_speed import memory, open_pool, random_actions
+from benchmarks.report import MeasurementError, option_parser, print_table, run, write_figures
+from nemesis.core.game import EndReason, by_play
+from nemesis.games.pokemon.formats import find_format
+from nemesis.games.pokemon.pool import BattlePool
+
+HOSTS, SLOTS = 2, 128
+SAMPLES = 30
+WARM_UP = 1 / 3
+TOLERANCE = 0.10
+QUICK_BATTLES = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """How things stand after some battles."""
+
+    battles: int
+    decisions: int
+    seconds: float
+    memory: tuple[float, ...]  # megabytes, of Python and of every host
+
+
+def main() -> None:
+    parser = option_parser(__doc__ or "")
+    parser.add_argument("--format", default="gen1randombattle", help="what to play (default: gen1randombattle)")
+    parser.add_argument("--battles", type=int, help="how many (default: 50,000 in singles, 20,000 in doubles)")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    battle_format = find_format(options.format)
+    usual = 50_000 if battle_format.slots == 1 else 20_000
+    battles: int = options.battles or (QUICK_BATTLES if options.quick else usual)
+    if battles < SAMPLES:
+        raise MeasurementError(f"{battles} battles say nothing about memory; play at least {SAMPLES}.")
+    pool = open_pool(battle_format.id, HOSTS, SLOTS, options.seed)
+    try:
+        pids = pool.host_pids
+        samples, reasons = soak(pool, battles, options.seed)
+        kept_hosts = pool.host_pids == pids
+    finally:
+        pool.close()
+    rows = [_row(before, sample) for before, sample in zip([None, *samples], samples, strict=False)]
+    print_table(f"{battles:,} battles of {battle_format.id}, random play", rows)
+    ends = ", ".join(f"{count:,} {reason.name.lower().replace('_', ' ')}" for reason, count in sorted(reasons.items()))
+    growth = memory_growth(samples)
+    print(f"Ends: {ends}. Growth after warm-up: {_listed(growth)}.")
+    if options.json:
+        named = {reason.name.lower(): count for reason, count in sorted(reasons.items())}
+        write_figures(options.json, {"rows": rows, "ends": named, "growth": growth})
+    judge(growth, reasons, kept_hosts)
+
+
+def memory_growth(samples: Sequence[Sample]) -> dict[str, float]:
+    """Return by which share the memory of each process grew from one half of the time after warm-up to the other."""
+    settled = samples[round(WARM_UP * len(samples)) :]
+    halves = settled[: len(settled) // 2], settled[len(settled) // 2 :]
+    before, after = ([median(column) for column in zip(*(one.memory for one in half), strict=True)] for half in halves)
+    return {name: after[place] / before[place] - 1 for place, name in enumerate(_processes(len(before)))}
+
+
+def soak(pool: BattlePool, battles: int, seed: int) -> tuple[list[Sample], Counter[EndReason]]:
+    generator = np.random.default_rng(seed)
+    samples: list[Sample] = []
+    reasons: Counter[EndReason] = Counter()
+    decisions, started = 0, time.monotonic()
+    while len(samples) < SAMPLES:
+        waiting, ended = pool.recv()
+        pool.send(random_actions(waiting.mask, generator))
+        decisions += len(waiting)
+        reasons.update(EndReason(reason) for reason in ended.end_reason.tolist())
+        if reasons.total() * SAMPLES >= (len(samples) + 1) * battles:
+            resident = tuple(memory(pid) for pid in (os.getpid(), *pool.host_pids))
+            samples.append(Sample(reasons.total(), decisions, time.monotonic() - started, resident))
+    return samples, reasons
+
+
+def judge(growth: dict[str, float], reasons: Counter[EndReason], kept_hosts: bool) -> None:
+    voided = {reason: count for reason, count in reasons.items() if not by_play(np.array([reason]))[0]}
+    if voided:
+        listed = ", ".join(f"{count} by {reason.name.lower().replace('_', ' ')}" for reason, count in voided.items())
+        raise MeasurementError(f"Battles were voided: {listed}. The log above says why.")
+    if not kept_hosts:
+        raise MeasurementError("A host was lost; the log above says why.")
+    grown = {name: share for name, share in growth.items() if share > TOLERANCE}
+    if grown:
+        raise MeasurementError(f"Memory grows by more than {TOLERANCE:.0%} after warm-up: {_listed(grown)}.")
+
+
+def _row(before: Sample | None, sample: Sample) -> dict[str, float]:
+    decisions = sample.decisions - (before.decisions if before else 0)
+    seconds = sample.seconds - (before.seconds if before else 0.0)
+    resident = zip(_processes(len(sample.memory)), sample.memory, strict=True)
+    return {
+        "battles": sample.battles,
+        "minutes": sample.seconds / 60,
+        "decisions_per_second": decisions / seconds,
+        **{f"{name}_mb": megabytes for name, megabytes in resident},
+    }
+
+
+def _processes(count: int) -> list[str]:
+    return ["python", *(f"host_{number}" for number in range(1, count))]
+
+
+def _listed(growth: dict[str, float]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {share:+.1%}" for name, share in growth.items())
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,442 @@
+// What a seat may do, read from its request alone: request → legal mask, action index → Showdown choice, and back.
+//
+// Singles, 20 actions: 0–3 moves, 4–7 the same with the gimmick, 8–13 switch to place 1–6 of the request, 14–19 lead at
+// team preview. Doubles, 45 · 45 + 90: the first slot's option · 45 + the second slot's, then the picks at team preview. An
+// option is 10 · move + 5 · gimmick + target (−2, −1, none, +1, +2), or 40–43 a switch, or 44 a pass. `actions.py` holds the
+// same spaces.
+//
+// Everything that the simulator accepts is legal, each choice under one index. A move that aims at nothing in particular
+// has the target "none" and no other. A target may have fainted: the request does not tell which foes stand, and to the
+// simulator the choices differ.
+
+/**
+ * The parts of a request that tell what may be done.
+ * @typedef {object} Request
+ * @property {boolean} [teamPreview]
+ * @property {boolean[]} [forceSwitch]
+ * @property {Active[]} [active]
+ * @property {{pokemon: Member[]}} side
+ */
+
+/**
+ * @typedef {object} Member
+ * @property {string} condition
+ * @property {boolean} [reviving]
+ * @property {boolean} [commanding]
+ */
+
+/**
+ * @typedef {object} Active
+ * @property {{id: string, target?: string, disabled?: boolean | string}[]} moves
+ * @property {boolean} [trapped]
+ * @property {string} [canTerastallize]
+ * @property {boolean} [canMegaEvo]
+ * @property {boolean} [canMegaEvoX]
+ * @property {boolean} [canMegaEvoY]
+ * @property {boolean} [canUltraBurst]
+ * @property {({target: string} | null)[]} [canZMove]
+ * @property {boolean} [canDynamax]
+ * @property {{maxMoves: {target: string, disabled?: boolean}[]}} [maxMoves]
+ */
+
+/**
+ * @typedef {object} ActionSpace
+ * @property {number} size
+ * @property {(request: Request, bits: Uint8Array) => void} mask sets the bits of legal actions, lowest bit first
+ * @property {(request: Request, index: number) => string} choice of a legal action
+ * @property {(request: Request, choice: string) => number} index of a choice, or -1 if it is not legal
+ */
+
+const TEAM = 6;
+const MOVES = 4;
+
+const LONE_GIMMICK = MOVES;
+const LONE_SWITCH = 2 * MOVES;
+const LEAD = LONE_SWITCH + TEAM;
+const SINGLES = LEAD + TEAM;
+
+const TARGETS = ['-2', '-1', '', '+1', '+2'];
+const NO_TARGET = 2;
+const SWITCH = 2 * TARGETS.length * MOVES;
+const SWITCHES = 4;
+const PASS = SWITCH + SWITCHES;
+const OPTIONS = PASS + 1;
+const TURNS = OPTIONS * OPTIONS;
+
+const GIMMICKS = ['', 'terastallize', 'mega', 'megax', 'megay', 'ultra', 'zmove', 'dynamax'];
+const [NONE, TERASTALLIZE, MEGA, MEGA_X, MEGA_Y, ULTRA, ZMOVE, DYNAMAX] = GIMMICKS.keys();
+const SYNONYMS = new Map([
+  ['terastal', 'terastallize'],
+  ['max', 'dynamax'],
+  ['gigantamax', 'dynamax'],
+]);
+
+/** The targets that a kind of aim leaves to choose from, by the slot that moves; any other kind leaves nothing. */
+const AIMS = [0, 1].map(
+  (ally) =>
+    new Map([
+      ['normal', [ally, 3, 4]],
+      ['any', [ally, 3, 4]],
+      ['adjacentFoe', [3, 4]],
+      ['adjacentAlly', [ally]],
+      ['adjacentAllyOrSelf', [0, 1]],
+    ]),
+);
+const AIMLESS = [NO_TARGET];
+
+/** Two leads and two others of six, each pair in ascending order, as places from 0. */
+const PICKS = pairs([0, 1, 2, 3, 4, 5]).flatMap((leads) =>
+  pairs([0, 1, 2, 3, 4, 5].filter((place) => !leads.includes(place))).map((others) => [...leads, ...others]),
+);
+
+/**
+ * @param {{slots: number, brought: number}} shape active places of a side, and Pokémon of a full team that take part
+ * @returns {ActionSpace}
+ */
+export function actionSpace({ slots, brought }) {
+  const [size, mask, choice] = slots === 1 ? singles(brought) : doubles(brought);
+  const legal = new Uint8Array(Math.ceil(size / 8));
+  return {
+    size,
+    mask,
+    choice,
+    index(request, text) {
+      const sought = request.teamPreview ? plainTeam(request, text, slots, brought) : plainTurn(request, text, slots);
+      mask(request, legal.fill(0));
+      for (let index = 0; index < size; index++) {
+        if (legal[index >> 3] & (1 << (index & 7)) && choice(request, index) === sought) return index;
+      }
+      return -1;
+    },
+  };
+}
+
+/**
+ * @param {number} brought
+ * @returns {[number, ActionSpace['mask'], ActionSpace['choice']]}
+ */
+function singles(brought) {
+  /** @type {ActionSpace['mask']} */
+  function mask(request, bits) {
+    const { pokemon } = request.side;
+    const members = Math.min(pokemon.length, TEAM);
+    if (request.teamPreview) {
+      for (let place = 0; place < members; place++) set(bits, LEAD + place);
+      return;
+    }
+    const active = request.active?.[0];
+    if (!active?.trapped) {
+      const reviving = isReviving(request, 0);
+      for (let place = reviving ? 0 : 1; place < members; place++) {
+        if (hasFainted(pokemon[place]) === reviving) set(bits, LONE_SWITCH + place);
+      }
+    }
+    if (!active) return;
+    const gimmick = gimmickOf(active);
+    for (let move = 0; move < MOVES; move++) {
+      if (aimOf(active, move, NONE) !== undefined) set(bits, move);
+      if (gimmick !== NONE && aimOf(active, move, gimmick) !== undefined) set(bits, LONE_GIMMICK + move);
+    }
+  }
+
+  /** @type {ActionSpace['choice']} */
+  function choice(request, index) {
+    if (index >= LEAD) return teamText(request, [index - LEAD], brought);
+    if (index >= LONE_SWITCH) return `switch ${index - LONE_SWITCH + 1}`;
+    return moveText(request, 0, index % MOVES, index >= LONE_GIMMICK, NO_TARGET);
+  }
+
+  return [SINGLES, mask, choice];
+}
+
+/**
+ * @param {number} brought
+ * @returns {[number, ActionSpace['mask'], ActionSpace['choice']]}
+ */
+function doubles(brought) {
+  const benchOnly = brought > SWITCHES; // then the four switches leave out the active places
+  const legalPicks = [0, 1, 2, 3, 4, 5, 6].map(picksOf);
+  const first = new OptionList();
+  const second = new OptionList();
+
+  /** @type {ActionSpace['mask']} */
+  function mask(request, bits) {
+    if (request.teamPreview) {
+      for (const pick of legalPicks[Math.min(request.side.pokemon.length, TEAM)]) set(bits, TURNS + pick);
+      return;
+    }
+    list(request, 0, first);
+    list(request, 1, second);
+    const { options, claims } = second;
+    for (let one = 0; one < first.length; one++) {
+      const row = first.options[one] * OPTIONS;
+      const claim = first.claims[one];
+      for (let other = 0; other < second.length; other++) {
+        if (claim === NONE || claim !== claims[other]) set(bits, row + options[other]);
+      }
+    }
+  }
+
+  /** @type {(request: Request, slot: number, options: OptionList) => void} */
+  function list(request, slot, options) {
+    options.length = 0;
+    if (mustPass(request, slot)) {
+      options.add(PASS, NONE);
+    } else if (request.forceSwitch) {
+      listSwitches(request, slot, options);
+      listPass(request, request.forceSwitch, options);
+    } else if (request.active) {
+      const active = request.active[slot];
+      listMoves(active, slot, NONE, options);
+      const gimmick = gimmickOf(active);
+      if (gimmick !== NONE) listMoves(active, slot, gimmick, options);
+      if (!active.trapped) listSwitches(request, slot, options);
+    }
+  }
+
+  /** @type {(request: Request, slot: number, options: OptionList) => void} */
+  function listSwitches(request, slot, options) {
+    const { pokemon } = request.side;
+    const reviving = isReviving(request, slot);
+    for (let number = 0; number < SWITCHES; number++) {
+      const place = placeOf(request, slot, number);
+      if (place >= pokemon.length || (place < 2 && !reviving)) continue;
+      if (hasFainted(pokemon[place]) === reviving) options.add(SWITCH + number, SWITCH + number);
+    }
+  }
+
+  /**
+   * @param {Request} request
+   * @param {number} slot
+   * @param {number} number of the switch, from 0
+   * @returns {number} the place in the request that it names
+   */
+  function placeOf(request, slot, number) {
+    if (!benchOnly) return number;
+    if (!isReviving(request, slot)) return number + 2;
+    const { pokemon } = request.side;
+    let place = 0;
+    for (let left = number; place < pokemon.length; place++) if (hasFainted(pokemon[place]) && left-- === 0) break;
+    return place;
+  }
+
+  /** @type {ActionSpace['choice']} */
+  function choice(request, index) {
+    if (index >= TURNS) return teamText(request, PICKS[index - TURNS], brought);
+    return `${optionText(request, 0, Math.floor(index / OPTIONS))}, ${optionText(request, 1, index % OPTIONS)}`;
+  }
+
+  /** @type {(request: Request, slot: number, option: number) => string} */
+  function optionText(request, slot, option) {
+    if (option === PASS) return 'pass';
+    if (option >= SWITCH) return `switch ${placeOf(request, slot, option - SWITCH) + 1}`;
+    const [move, aim] = [Math.floor(option / (2 * TARGETS.length)), option % (2 * TARGETS.length)];
+    return moveText(request, slot, move, aim >= TARGETS.length, aim % TARGETS.length);
+  }
+
+  return [TURNS + PICKS.length, mask, choice];
+}
+
+/** What one slot may do. Two slots may not both do what claims the same Pokémon, gimmick or pass. */
+class OptionList {
+  options = new Uint8Array(OPTIONS);
+  claims = new Uint8Array(OPTIONS);
+  length = 0;
+
+  /**
+   * @param {number} option
+   * @param {number} claim a gimmick, or an option beyond the moves, or NONE
+   */
+  add(option, claim) {
+    this.options[this.length] = option;
+    this.claims[this.length++] = claim;
+  }
+}
+
+/**
+ * @param {Active} active
+ * @param {number} slot
+ * @param {number} gimmick
+ * @param {OptionList} options
+ */
+function listMoves(active, slot, gimmick, options) {
+  const claim = gimmick === MEGA_X || gimmick === MEGA_Y ? MEGA : gimmick;
+  for (let move = 0; move < MOVES; move++) {
+    const aim = aimOf(active, move, gimmick);
+    if (aim === undefined) continue;
+    const start = TARGETS.length * (2 * move + (gimmick === NONE ? 0 : 1));
+    for (const target of AIMS[slot].get(aim) ?? AIMLESS) options.add(start + target, claim);
+  }
+}
+
+/**
+ * A slot may stay empty if there are more slots to fill than Pokémon to come in.
+ * @param {Request} request
+ * @param {boolean[]} forced
+ * @param {OptionList} options
+ */
+function listPass(request, forced, options) {
+  const { pokemon } = request.side;
+  let missing = Number(forced[0]) + Number(forced[1]);
+  const one = missing === 1;
+  for (let place = 2; place < pokemon.length; place++) if (!hasFainted(pokemon[place])) missing--;
+  if (missing > 0) options.add(PASS, missing === 1 && !one ? PASS : NONE);
+}
+
+/**
+ * @param {Active} active
+ * @returns {number} the gimmick that the request offers
+ */
+function gimmickOf(active) {
+  if (active.canTerastallize) return TERASTALLIZE;
+  if (active.canMegaEvo) return MEGA;
+  if (active.canMegaEvoX) return MEGA_X;
+  if (active.canMegaEvoY) return MEGA_Y;
+  if (active.canUltraBurst) return ULTRA;
+  if (active.canZMove) return ZMOVE;
+  if (active.canDynamax) return DYNAMAX;
+  return NONE;
+}
+
+/**
+ * @param {Active} active
+ * @param {number} move from 0
+ * @param {number} gimmick
+ * @returns {string | undefined} what the move aims at, if it may be chosen
+ */
+function aimOf(active, move, gimmick) {
+  const plain = active.moves[move];
+  if (plain === undefined) return undefined;
+  if (gimmick === ZMOVE) return active.canZMove?.[move]?.target;
+  // Who is dynamaxed has max moves only. They and Z-moves may be chosen though the plain move is disabled.
+  if (gimmick === DYNAMAX || (active.maxMoves && !active.canDynamax)) {
+    const max = active.maxMoves?.maxMoves[move];
+    return max && !max.disabled ? max.target : undefined;
+  }
+  return plain.disabled ? undefined : (plain.target ?? '');
+}
+
+/** @type {(member: Member) => boolean} */
+function hasFainted(member) {
+  return member.condition === '0 fnt';
+}
+
+/** @type {(request: Request, slot: number) => boolean} */
+function isReviving(request, slot) {
+  return request.forceSwitch !== undefined && Boolean(request.side.pokemon[slot].reviving);
+}
+
+/** @type {(request: Request, slot: number) => boolean} */
+function mustPass(request, slot) {
+  if (request.forceSwitch) return !request.forceSwitch[slot];
+  const member = request.side.pokemon[slot];
+  return hasFainted(member) || Boolean(member.commanding);
+}
+
+/** @type {(bits: Uint8Array, index: number) => void} */
+function set(bits, index) {
+  bits[index >> 3] |= 1 << (index & 7);
+}
+
+/**
+ * @param {Request} request
+ * @param {number} slot
+ * @param {number} move from 0
+ * @param {boolean} withGimmick
+ * @param {number} target place in TARGETS
+ */
+function moveText(request, slot, move, withGimmick, target) {
+  const words = ['move', move + 1];
+  if (target !== NO_TARGET) words.push(TARGETS[target]);
+  if (withGimmick) words.push(GIMMICKS[gimmickOf(/** @type {Active[]} */ (request.active)[slot])]);
+  return words.join(' ');
+}
+
+/**
+ * @param {Request} request
+ * @param {number[]} places those that are picked by name; the others follow in their order
+ * @param {number} brought
+ */
+function teamText(request, places, brought) {
+  const present = request.side.pokemon.map((_, place) => place);
+  const order = new Set([...places.filter((place) => place < present.length), ...present]);
+  return `team ${[...order].slice(0, brought).map((place) => place + 1).join('')}`;
+}
+
+/**
+ * The picks that differ for a team: a small one leaves places empty, which stay at the back.
+ * @param {number} members
+ * @returns {number[]}
+ */
+function picksOf(members) {
+  return [...PICKS.keys()].filter((pick) => {
+    const leads = PICKS[pick].slice(0, 2);
+    return PICKS[pick].every((place) => place < Math.max(members, 4)) && leads.every((place) => place < Math.max(members, 2));
+  });
+}
+
+/**
+ * @template T
+ * @param {T[]} items
+ * @returns {[T, T][]} all pairs in lexicographic order
+ */
+function pairs(items) {
+  return items.flatMap((one, place) => items.slice(place + 1).map((other) => /** @type {[T, T]} */ ([one, other])));
+}
+
+/**
+ * A choice of a team as this space would word it: who leads and who follows matters, but not in which order.
+ * @param {Request} request
+ * @param {string} text such as "team 3, 1, 2" or "team 312"
+ * @param {number} slots
+ * @param {number} brought
+ */
+function plainTeam(request, text, slots, brought) {
+  const named = (text.match(/\d/g) ?? []).map((digit) => Number(digit) - 1);
+  const order = [...teamText(request, named, brought).slice('team '.length)];
+  const ends = slots === 1 ? [1, brought] : [2, 4, brought];
+  const groups = ends.map((end, group) => order.slice(ends[group - 1] ?? 0, end).sort());
+  return `team ${groups.flat().join('')}`;
+}
+
+/**
+ * A choice for a turn as this space would word it.
+ * @param {Request} request
+ * @param {string} text such as "move tackle 1 terastal, switch 3"; a slot that can only pass may be left out
+ * @param {number} slots
+ */
+function plainTurn(request, text, slots) {
+  const parts = text.split(',').map((part) => part.trim().replace(/\s+/g, ' '));
+  const plain = [];
+  for (let slot = 0; slot < slots; slot++) {
+    const omitted = parts[0] !== 'pass' && mustPass(request, slot);
+    plain.push(omitted ? 'pass' : plainPart(request.active?.[slot], slot, slots, parts.shift() ?? ''));
+  }
+  return [...plain, ...parts].join(', ');
+}
+
+/**
+ * @param {Active | undefined} active
+ * @param {number} slot
+ * @param {number} slots
+ * @param {string} text
+ */
+function plainPart(active, slot, slots, text) {
+  const [verb, first, ...words] = text.split(' ');
+  if (verb !== 'move' || !active) return text;
+  let name = first ?? '';
+  let target = '';
+  let gimmick = '';
+  for (const word of words) {
+    const known = SYNONYMS.get(word) ?? word;
+    if (/^[+-]?[12]$/.test(word)) target = word.replace(/^(?=\d)/, '+');
+    else if (GIMMICKS.includes(known)) gimmick = known;
+    else name += word;
+  }
+  const id = name.toLowerCase().replace(/[^a-z0-9]/g, '').replace(/^hiddenpower.*/, 'hiddenpower');
+  const move = /^\d$/.test(name) ? Number(name) - 1 : active.moves.findIndex((option) => option.id === id);
+  if (gimmick === GIMMICKS[DYNAMAX] && active.maxMoves && !active.canDynamax) gimmick = ''; // it is in force already
+  const aim = aimOf(active, move, GIMMICKS.indexOf(gimmick)) ?? '';
+  if (slots === 1 || !AIMS[slot].has(aim)) target = '';
+  return ['move', move + 1, target, gimmick].filter(Boolean).join(' ');
+}

@@ -1,0 +1,365 @@
+// Actions and their outcomes: moves with what they cost, turns lost, faints, and the passing of turns.
+
+import { noteAbility, noteCause } from './tracker-items.js';
+import { passTurn } from './tracker-field.js';
+
+/** @import { MoveFacts } from './tracker-lexicon.js' */
+/** @import { Slot } from './tracker-state.js' */
+/** @import { Tracker } from './tracker.js' */
+
+/** Bits of an action's outcome. */
+export const OUTCOME = {
+  missed: 1, failed: 2, immune: 4, critical: 8, super_effective: 16, resisted: 32, protected: 64, knocked_out: 128,
+};
+const BROKEN_OFF = OUTCOME.missed | OUTCOME.failed | OUTCOME.immune | OUTCOME.protected;
+const LOCKED = 'lockedmove';
+const CALLS_OWN_MOVES = 'sleeptalk';
+const MOST_TOXIC = 15;
+/** What keeps a Pokémon from moving before it would even loaf. */
+const BEFORE_TRUANT = new Set(['slp', 'frz']);
+
+/**
+ * Note what a slot does in this turn: the first action counts, but a move rather than a turn lost before it.
+ * @param {Tracker} tracker
+ * @param {Slot} slot
+ * @param {'move' | 'switch' | 'cannot_move'} kind
+ * @returns {boolean} whether it is this that counts
+ */
+export function beginAction(tracker, slot, kind) {
+  if (tracker.turnIsFresh) {
+    tracker.turnIsFresh = false;
+    tracker.actionsOfTurn++;
+    tracker.order = 0;
+  }
+  const { last } = slot;
+  const again = last.turn === tracker.actionsOfTurn;
+  if (again && !(last.kind === 'cannot_move' && kind === 'move')) return false;
+  if (!again) last.order = ++tracker.order;
+  last.turn = tracker.actionsOfTurn;
+  last.kind = kind;
+  last.move = '';
+  last.side = last.slot = -1;
+  last.outcome = 0;
+  return true;
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {string[]} parts
+ */
+function move(tracker, parts) {
+  const slot = tracker.slotAt(parts[2]);
+  const { pokemon } = slot;
+  if (!pokemon) return;
+  const facts = tracker.lexicon.move(parts[3]);
+  tracker.readTags(parts, 5);
+  const { from } = tracker;
+  const locked = from !== null && (from.id === LOCKED || (tracker.lexicon.generation === 1 && from.id === facts.id));
+  const called = from !== null && !locked && from.kind !== 'item' && from.id !== 'pursuit';
+  tracker.actor = slot;
+  endUntilItActs(slot);
+  if (called) {
+    if (from.kind === 'ability') noteAbility(pokemon, from.id);
+    if (from.id === CALLS_OWN_MOVES) slot.moves.reveal(facts.id);
+  } else {
+    use(tracker, slot, facts, parts, locked);
+  }
+  commit(tracker, slot, facts, parts);
+}
+
+/**
+ * A move that was chosen: it is revealed, costs PP, and counts as the last one.
+ * @param {Tracker} tracker
+ * @param {Slot} slot
+ * @param {MoveFacts} facts
+ * @param {string[]} parts
+ * @param {boolean} locked
+ */
+function use(tracker, slot, facts, parts, locked) {
+  const { generation } = tracker.lexicon;
+  tracker.acting = beginAction(tracker, slot, 'move') ? slot : null;
+  if (tracker.acting) aim(tracker, slot, facts, parts);
+  slot.streak = slot.lastMove === facts.id ? slot.streak + 1 : 1;
+  slot.lastMove = facts.id;
+  slot.actedWithItem = true;
+  if (slot.pokemon?.shownAbility === 'truant') slot.volatiles.set('truant', tracker.turn);
+  const charged = slot.volatiles.delete('twoturnmove');
+  // Moves of two turns cost PP in the second one in gen 1, and in the first one since.
+  const free = generation === 1 && facts.charges ? !charged : locked;
+  if (!facts.belongs) return;
+  const cost = free ? 0 : 1 + pressure(tracker, slot, facts, parts);
+  const { moves, mimic } = slot;
+  if (mimic?.id === facts.id) mimic.spent += cost;
+  // In gen 1, what Mimic learned takes its PP.
+  if (mimic?.id !== facts.id || generation === 1) moves.spent[moves.reveal(mimic?.id === facts.id ? 'mimic' : facts.id)] += cost;
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {Slot} slot
+ * @param {MoveFacts} facts
+ * @param {string[]} parts
+ */
+function aim(tracker, { last }, facts, parts) {
+  last.move = facts.id;
+  if (!facts.named || !parts[4] || parts[4].charCodeAt(2) === 58) return; // 58 is the colon of a Pokémon without a slot
+  for (let place = 5; place < parts.length; place++) if (parts[place].startsWith('[spread]')) return;
+  const target = tracker.slotAt(parts[4]);
+  last.side = target.side.index;
+  last.slot = target.index;
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {Slot} slot
+ * @param {MoveFacts} facts
+ * @param {string[]} parts
+ * @returns {number} PP that Pressure costs on top
+ */
+function pressure(tracker, { side }, facts, parts) {
+  if (facts.aim === 'none' || tracker.lexicon.generation < 3 || parts.includes('[notarget]', 5)) return 0;
+  const foes = tracker.sides[1 - side.index].slots;
+  const pressing = (/** @type {Slot} */ slot) =>
+    slot.pokemon && !slot.pokemon.fainted && slot.pokemon.shownAbility === 'pressure' && !slot.volatiles.has('gastroacid') ? 1 : 0;
+  if (facts.aim === 'foes') return pressing(foes[0]) + pressing(foes[1]);
+  if (parts[4]) {
+    const target = tracker.slotAt(parts[4]);
+    return target.side === side ? 0 : pressing(target);
+  }
+  // The line does not say at whom; it is certain if all that stand there have the ability.
+  const standing = foes.filter((slot) => slot.pokemon && !slot.pokemon.fainted);
+  return standing.length && standing.every(pressing) ? 1 : 0;
+}
+
+/**
+ * What a move brings about by being used, without a line of its own.
+ * @param {Tracker} tracker
+ * @param {Slot} slot
+ * @param {MoveFacts} facts
+ * @param {string[]} parts
+ */
+function commit(tracker, slot, facts, parts) {
+  const { volatiles, side, index } = slot;
+  if (!facts.locks) volatiles.delete('lockedmove');
+  else if (!volatiles.has('lockedmove')) volatiles.set('lockedmove', tracker.turn);
+  slot.lockedTurn = tracker.turn;
+  if (facts.id === 'wish' && !side.wish[index]) side.wish[index] = 2;
+  else if (facts.id === 'healingwish' || facts.id === 'lunardance') side.healingWish[index] = true;
+  else if (facts.id === 'minimize' || facts.id === 'defensecurl') volatiles.set(facts.id, tracker.turn);
+  if (tracker.lexicon.generation === 1) commitInFirstGeneration(tracker, slot, facts, parts);
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {Slot} slot
+ * @param {MoveFacts} facts
+ * @param {string[]} parts
+ */
+function commitInFirstGeneration(tracker, slot, facts, parts) {
+  const foe = tracker.sides[1 - slot.side.index].slots[0];
+  slot.volatiles.delete('partiallytrapped');
+  if (facts.id === 'rage') slot.volatiles.set('rage', tracker.turn);
+  if (facts.binds) {
+    foe.volatiles.delete('mustrecharge');
+    if (!parts.includes('[miss]', 5) && !foe.volatiles.has('partiallytrapped')) foe.volatiles.set('partiallytrapped', tracker.turn);
+  } else {
+    foe.volatiles.delete('partiallytrapped');
+  }
+}
+
+/** @param {Slot} slot */
+function endUntilItActs(slot) {
+  for (const id of slot.untilItActs) slot.volatiles.delete(id);
+  slot.untilItActs.length = 0;
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {string[]} parts
+ */
+function cant(tracker, parts) {
+  const slot = tracker.slotAt(parts[2]);
+  const { pokemon, volatiles } = slot;
+  if (!pokemon) return;
+  const reason = tracker.lexicon.effect(parts[3]);
+  if (reason.kind === 'ability') noteAbility(pokemon, reason.id);
+  if (reason.kind === 'ability' && reason.id !== 'truant') {
+    note(tracker, OUTCOME.failed); // Damp and its like: it is the Pokémon with the ability that the line names
+    return;
+  }
+  endUntilItActs(slot);
+  if (beginAction(tracker, slot, 'cannot_move') && parts[4]) slot.last.move = tracker.lexicon.move(parts[4]).id;
+  if (parts[4] && !parts[4].startsWith('[')) reveal(tracker, slot, parts[4]);
+  tracker.actor = tracker.acting = null;
+  slot.streak = 0;
+  if (reason.id === 'slp' || reason.id === 'frz') pokemon.statusTurns++;
+  if (reason.id === 'truant' || reason.id === 'recharge') volatiles.delete('truant');
+  else if (pokemon.shownAbility === 'truant' && !BEFORE_TRUANT.has(reason.id)) volatiles.set('truant', tracker.turn);
+  if (reason.id === 'recharge' || reason.id === 'flinch') volatiles.delete('mustrecharge');
+  volatiles.delete('twoturnmove');
+  if (tracker.lexicon.generation === 1 && reason.id !== 'partiallytrapped') {
+    tracker.sides[1 - slot.side.index].slots[0].volatiles.delete('partiallytrapped');
+  }
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {Slot} slot
+ * @param {string} name
+ */
+function reveal(tracker, slot, name) {
+  const facts = tracker.lexicon.move(name);
+  if (facts.belongs && slot.mimic?.id !== facts.id) slot.moves.reveal(facts.id);
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {string[]} parts
+ */
+function faint(tracker, parts) {
+  const slot = tracker.slotAt(parts[2]);
+  const pokemon = tracker.pokemonAt(parts[2]);
+  if (!pokemon || pokemon.fainted) return;
+  if (tracker.acting && tracker.acting !== slot) tracker.acting.last.outcome |= OUTCOME.knocked_out;
+  pokemon.hp = 0;
+  pokemon.fainted = true;
+  pokemon.setStatus('');
+  pokemon.terastallized = false;
+  pokemon.side.faints++;
+  if (slot.pokemon !== pokemon) return;
+  slot.leave();
+  slot.boosts.fill(0);
+  slot.volatiles.clear();
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {number} bits
+ */
+export function note(tracker, bits) {
+  const { acting, actor } = tracker;
+  if (acting) acting.last.outcome |= bits;
+  if (actor && bits & BROKEN_OFF) breakOff(tracker, actor);
+}
+
+/**
+ * A move that does not come off leaves nothing behind.
+ * @param {Tracker} tracker
+ * @param {Slot} slot
+ */
+function breakOff({ lexicon }, { volatiles, side, index, lastMove }) {
+  volatiles.delete('lockedmove');
+  if (lastMove && lexicon.move(lastMove).stalls) volatiles.delete('stall');
+  if (lastMove === 'wish' && side.wish[index] === 2) side.wish[index] = 0;
+  else if (lastMove === 'healingwish' || lastMove === 'lunardance') side.healingWish[index] = false;
+  else if (lastMove === 'minimize' || lastMove === 'defensecurl') volatiles.delete(lastMove);
+}
+
+/**
+ * @param {number} bits
+ * @returns {(tracker: Tracker, parts: string[]) => void}
+ */
+function outcome(bits) {
+  return (tracker, parts) => {
+    note(tracker, bits);
+    tracker.readTags(parts, 3);
+    if (tracker.from) noteCause(tracker, tracker.pokemonAt(tracker.of) ?? tracker.pokemonAt(parts[2]));
+  };
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {string[]} parts
+ */
+function prepare(tracker, parts) {
+  if (parts[4] === '[premajor]') return; // Chilly Reception only announces itself
+  const slot = tracker.slotAt(parts[2]);
+  slot.volatiles.set('twoturnmove', tracker.turn);
+  if (tracker.lexicon.move(parts[3]).id === 'skydrop' && parts[4]) {
+    tracker.slotAt(parts[4]).volatiles.set('skydrop', tracker.turn);
+  }
+}
+
+/**
+ * A charging move that strikes in the same turn.
+ * @param {Tracker} tracker
+ * @param {string[]} parts
+ */
+function anim(tracker, parts) {
+  tracker.slotAt(parts[2]).volatiles.delete('twoturnmove');
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {string[]} parts
+ */
+function mustRecharge(tracker, parts) {
+  tracker.slotAt(parts[2]).volatiles.set('mustrecharge', tracker.turn);
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {string[]} parts
+ */
+function turn(tracker, parts) {
+  tracker.turn = Number(parts[2]);
+  tracker.turnIsFresh = true;
+  tracker.actor = tracker.acting = null;
+  for (const side of tracker.sides) for (const slot of side.slots) endOfTurn(slot);
+}
+
+/** @param {Tracker} tracker */
+function upkeep(tracker) {
+  passTurn(tracker);
+  const { generation } = tracker.lexicon;
+  for (const side of tracker.sides) {
+    for (const slot of side.slots) {
+      const { pokemon, volatiles } = slot;
+      if (!pokemon || pokemon.fainted) continue;
+      endOfTurn(slot);
+      if (generation >= 3 && pokemon.status === 'tox' && pokemon.statusBegan < tracker.phase) {
+        pokemon.statusTurns = Math.min(pokemon.statusTurns + 1, MOST_TOXIC);
+      }
+      if (!volatiles.size) continue;
+      if (volatiles.has('stall') && slot.stallTurn !== tracker.turn) volatiles.delete('stall');
+      if (volatiles.has('lockedmove') && slot.lockedTurn !== tracker.turn) volatiles.delete('lockedmove');
+      const recharging = volatiles.get('mustrecharge');
+      if (generation > 1 && recharging !== undefined && recharging < tracker.turn) volatiles.delete('mustrecharge');
+    }
+  }
+}
+
+/** @param {Slot} slot */
+function endOfTurn(slot) {
+  for (const id of slot.untilTurnEnds) slot.volatiles.delete(id);
+  slot.untilTurnEnds.length = 0;
+}
+
+/**
+ * An empty line parts the actions of a turn from what happens at its end.
+ * @param {Tracker} tracker
+ */
+function gap(tracker) {
+  tracker.phase++;
+  tracker.actor = tracker.acting = null;
+}
+
+/** @type {[string, (tracker: Tracker, parts: string[]) => void][]} */
+export const actionLines = [
+  ['move', move],
+  ['cant', cant],
+  ['faint', faint],
+  ['turn', turn],
+  ['upkeep', upkeep],
+  ['', gap],
+  ['-miss', outcome(OUTCOME.missed)],
+  ['-fail', outcome(OUTCOME.failed)],
+  ['-notarget', outcome(OUTCOME.failed)],
+  ['-immune', outcome(OUTCOME.immune)],
+  ['-crit', outcome(OUTCOME.critical)],
+  ['-supereffective', outcome(OUTCOME.super_effective)],
+  ['-resisted', outcome(OUTCOME.resisted)],
+  ['-prepare', prepare],
+  ['-anim', anim],
+  ['-mustrecharge', mustRecharge],
+];

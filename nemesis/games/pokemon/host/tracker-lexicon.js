@@ -1,0 +1,198 @@
+// What a tracker asks of the dex. Each text of a protocol line is looked up once in the life of a host.
+
+/**
+ * The part of Showdown's dex that is read: all of it is public knowledge.
+ * @typedef {object} Dex
+ * @property {number} gen
+ * @property {any} species
+ * @property {any} moves
+ * @property {any} items
+ * @property {any} abilities
+ * @property {any} conditions
+ * @property {any} data
+ */
+
+/**
+ * @typedef {object} SpeciesFacts
+ * @property {string} id
+ * @property {string} base id of the species that it is a forme of
+ * @property {string[]} types ids
+ * @property {string} onlyAbility the one ability that it can have, or ''
+ * @property {boolean} mayDisguise whether it can have Illusion
+ */
+
+/**
+ * @typedef {object} MoveFacts
+ * @property {string} id
+ * @property {number} basePp before it is raised
+ * @property {number} maxPp
+ * @property {'single' | 'foes' | 'none'} aim who is hit: one that is named, all foes, or nobody that Pressure protects
+ * @property {boolean} named whether the line names whom it is aimed at
+ * @property {boolean} belongs to a set of moves: not Struggle, no Z-move and no Max move
+ * @property {boolean} locks its user in, as Outrage does
+ * @property {boolean} charges for a turn
+ * @property {boolean} binds its target, as Wrap does
+ * @property {boolean} stalls: likelier to fail the oftener it is used in a row
+ */
+
+/**
+ * `Pikachu, L59, F, shiny, tera:Water`, taken apart.
+ * @typedef {object} Details
+ * @property {SpeciesFacts} species
+ * @property {number} level
+ * @property {string} gender M, F or N
+ * @property {string} tera type id, if it is terastallized
+ */
+
+/**
+ * `move: Leech Seed`, `[from] item: Leftovers` or `confusion`, taken apart.
+ * @typedef {object} Effect
+ * @property {'' | 'move' | 'item' | 'ability'} kind
+ * @property {string} id
+ */
+
+const NO_ID = /[^a-z0-9]+/g;
+const DIGITS = /\d+$/;
+const AIMS_AT_FOES = new Set(['allAdjacentFoes', 'allAdjacent', 'all']);
+const AIMS_AT_ONE = new Set(['normal', 'any', 'adjacentFoe', 'randomNormal', 'scripted']);
+const NAMES_ITS_TARGET = new Set([...AIMS_AT_ONE, 'adjacentAlly', 'adjacentAllyOrSelf']);
+
+/**
+ * @param {string} text
+ * @returns {string}
+ */
+export function toId(text) {
+  return text === '???' ? text : text.toLowerCase().replace(NO_ID, '');
+}
+
+export class Lexicon {
+  /** @param {Dex} dex */
+  constructor(dex) {
+    this.dex = dex;
+    this.generation = dex.gen;
+    this.species = remembering((name) => this.speciesFacts(name));
+    this.move = remembering((name) => this.moveFacts(name));
+    this.details = remembering((text) => this.detailsOf(text));
+    this.effect = remembering(effectOf);
+    this.id = remembering(toId);
+    this.types = remembering((text) => text.split('/').map(toId));
+    /** Whether Baton Pass leaves a volatile behind. */
+    this.staysBehind = remembering((id) => !!dex.conditions.get(id).noCopy);
+    /** Turns that a condition lasts, or -1 if it lasts without end. */
+    this.duration = remembering((id) => dex.conditions.get(id).duration || -1);
+    /** Whether an item can be met in this dex. */
+    this.isPlayed = remembering((id) => dex.items.get(id).exists && !dex.items.get(id).isNonstandard);
+  }
+
+  /**
+   * @param {string} name
+   * @returns {SpeciesFacts}
+   */
+  speciesFacts(name) {
+    const entry = this.dex.species.get(name);
+    const abilities = this.generation >= 3 ? Object.values(entry.abilities ?? {}) : [];
+    return {
+      id: entry.id,
+      base: toId(entry.baseSpecies),
+      types: entry.types.map(toId),
+      onlyAbility: abilities.length === 1 ? toId(abilities[0]) : '',
+      mayDisguise: abilities.includes('Illusion'),
+    };
+  }
+
+  /**
+   * @param {string} name as a line or a request writes it
+   * @returns {MoveFacts}
+   */
+  moveFacts(name) {
+    const plain = name.startsWith('Z-') ? name.slice(2) : name;
+    const entry = this.dex.moves.get(plain);
+    // A request writes what a dex calls `hiddenpowerfire` and `return` as `hiddenpowerfire70` and `return102`.
+    const id = entry.exists && !toId(plain).startsWith('hiddenpower') ? entry.id : toId(plain).replace(DIGITS, '');
+    return {
+      id,
+      basePp: entry.pp,
+      maxPp: this.maxPp(entry),
+      aim: aimOf(entry),
+      named: NAMES_ITS_TARGET.has(entry.target),
+      belongs: entry.exists && !entry.isZ && !entry.isMax && id !== 'struggle',
+      locks: entry.self?.volatileStatus === 'lockedmove',
+      charges: !!entry.flags.charge,
+      binds: entry.volatileStatus === 'partiallytrapped' || entry.self?.volatileStatus === 'partialtrappinglock',
+      stalls: !!entry.stallingMove,
+    };
+  }
+
+  /**
+   * @param {any} entry
+   * @returns {number}
+   */
+  maxPp(entry) {
+    const raised = entry.noPPBoosts || entry.id === 'trumpcard' ? 0 : 3;
+    const special = this.dex.data.Scripts.calculatePP;
+    if (special) return special(entry, raised);
+    const pp = Math.floor((entry.pp * (5 + raised)) / 5);
+    return this.generation <= 2 && entry.pp === 40 ? pp - raised : pp;
+  }
+
+  /**
+   * @param {string} text
+   * @returns {Details}
+   */
+  detailsOf(text) {
+    const [name, ...rest] = text.split(', ');
+    const details = { species: this.species(name), level: 100, gender: 'N', tera: '' };
+    for (const part of rest) {
+      if (part === 'M' || part === 'F') details.gender = part;
+      else if (part.startsWith('tera:')) details.tera = toId(part.slice(5));
+      else if (part.startsWith('L')) details.level = Number(part.slice(1));
+    }
+    return details;
+  }
+}
+
+/**
+ * @param {any} entry
+ * @returns {MoveFacts['aim']}
+ */
+function aimOf({ target, flags }) {
+  if (AIMS_AT_FOES.has(target) || flags.mustpressure) return 'foes';
+  return AIMS_AT_ONE.has(target) ? 'single' : 'none';
+}
+
+/** @type {WeakMap<Dex, Lexicon>} */
+const lexicons = new WeakMap();
+
+/**
+ * @param {Dex} dex
+ * @returns {Lexicon} the one that all battles with this dex share
+ */
+export function lexiconOf(dex) {
+  let lexicon = lexicons.get(dex);
+  if (!lexicon) lexicons.set(dex, (lexicon = new Lexicon(dex)));
+  return lexicon;
+}
+
+/**
+ * @param {string} text
+ * @returns {Effect}
+ */
+function effectOf(text) {
+  const [, kind = '', name = text] = /^(move|item|ability): (.*)$/.exec(text.trim()) ?? [];
+  return { kind: /** @type {Effect['kind']} */ (kind), id: toId(name) };
+}
+
+/**
+ * @template T
+ * @param {(text: string) => T} compute
+ * @returns {(text: string) => T}
+ */
+function remembering(compute) {
+  /** @type {Map<string, T>} */
+  const known = new Map();
+  return (text) => {
+    let value = known.get(text);
+    if (value === undefined) known.set(text, (value = compute(text)));
+    return value;
+  };
+}

@@ -1,0 +1,211 @@
+// What a seat remembers of its own team beyond what its request says just now: who is who behind a disguise, the PP of
+// Pokémon on the bench, which items were held when a weather or a screen began, and whom it left at home.
+
+import { lengthenable } from './tracker-durations.js';
+import { fits } from './tracker-team.js';
+
+/** @import { Details } from './tracker-lexicon.js' */
+/** @import { Pokemon, Side } from './tracker-state.js' */
+/** @import { Tracker } from './tracker.js' */
+
+/** One own Pokémon. */
+export class Own {
+  /**
+   * @param {any} entry of a request
+   * @param {Tracker} tracker
+   */
+  constructor(entry, { lexicon }) {
+    this.ident = entry.ident;
+    this.entry = entry;
+    /** @type {Details} at the start of the battle */
+    this.details = lexicon.details(entry.details);
+    this.baseAbility = entry.baseAbility;
+    this.item = entry.item;
+    this.itemBefore = ''; // the item at the decision before
+    this.maxHp = 0;
+    this.seen = false;
+    /** @type {Pokemon | null} what the public knows of it */
+    this.known = null;
+    /** @type {string[]} of its set, as soon as a request shows them */
+    this.moves = [];
+    /** @type {number[]} PP when they were last known exactly */
+    this.left = [];
+    /** @type {number[]} what the public had seen it spend by then */
+    this.spentBefore = [];
+    /** @type {Pokemon | null} as whom it is on the field */
+    this.shownAs = null;
+  }
+
+  /** @param {Tracker} tracker */
+  learnMoves({ lexicon }) {
+    for (const name of this.entry.moves) {
+      const { id, maxPp } = lexicon.move(name);
+      this.moves.push(id);
+      this.left.push(maxPp);
+      this.spentBefore.push(0);
+    }
+  }
+
+  /**
+   * @param {number} place of a move
+   * @returns {number} PP left
+   */
+  pp(place) {
+    const { shownAs } = this;
+    if (!shownAs) return this.left[place];
+    return Math.max(0, this.left[place] - spent(shownAs, this.moves[place]) + this.spentBefore[place]);
+  }
+
+  /**
+   * @param {Pokemon} shownAs
+   * @param {any[] | undefined} exact moves with PP, where the request tells them
+   */
+  standOnField(shownAs, exact) {
+    this.seen = true;
+    if (shownAs !== this.shownAs && shownAs !== this.known) this.spentBefore = this.moves.map((id) => spent(shownAs, id));
+    this.shownAs = shownAs;
+    if (!exact) return;
+    for (let place = 0; place < this.moves.length; place++) {
+      this.left[place] = exact[place].pp;
+      this.spentBefore[place] = spent(shownAs, this.moves[place]);
+    }
+  }
+
+  leaveField() {
+    for (let place = 0; place < this.moves.length; place++) {
+      this.left[place] = this.pp(place);
+      this.spentBefore[place] = this.known ? spent(this.known, this.moves[place]) : 0;
+    }
+    this.shownAs = null;
+  }
+}
+
+/** All that one seat remembers. */
+export class Memory {
+  constructor() {
+    /** @type {Own[]} */
+    this.team = [];
+    /** @type {Map<string, Own>} */
+    this.byIdent = new Map();
+    /** @type {Own[]} those of the last request, in its order */
+    this.order = [];
+    /** @type {any} */
+    this.request = null;
+    this.identities = -1;
+  }
+
+  /**
+   * @param {Own[]} team as the first request shows it
+   */
+  meet(team) {
+    this.team = team;
+    this.byIdent = new Map(team.map((own) => [own.ident, own]));
+  }
+
+  /**
+   * @param {any} entry
+   * @param {Tracker} tracker
+   * @returns {Own} the one that is meant, of those that this request has not named yet
+   */
+  find(entry, { lexicon }) {
+    if (this.byIdent.size === this.team.length) return /** @type {Own} */ (this.byIdent.get(entry.ident));
+    const moves = entry.moves.map(lexicon.move);
+    const namesakes = this.team.filter((own) => own.ident === entry.ident && !this.order.includes(own));
+    const same = namesakes.find((own) => own.moves.every((id, index) => id === moves[index]?.id));
+    return same ?? namesakes[0];
+  }
+}
+
+/**
+ * @param {Pokemon} pokemon
+ * @param {string} id
+ * @returns {number}
+ */
+function spent({ moves }, id) {
+  return moves.spentOn(publicMove(id));
+}
+
+/**
+ * @param {string} id
+ * @returns {string} how lines name the move: they do not tell the type of Hidden Power
+ */
+export function publicMove(id) {
+  return id.startsWith('hiddenpower') ? 'hiddenpower' : id;
+}
+
+/**
+ * Let a seat take in its request. Every request has to be shown once, in order, after the tracker has read what led to it.
+ * @param {Tracker} tracker
+ * @param {any} request
+ * @param {number} seat
+ * @returns {Memory}
+ */
+export function remember(tracker, request, seat) {
+  const memory = tracker.memories[seat];
+  if (memory.request === request) return memory;
+  memory.request = request;
+  const side = tracker.sides[seat];
+  const entries = request.side.pokemon;
+  if (!memory.team.length) memory.meet(entries.map((/** @type {any} */ entry) => new Own(entry, tracker)));
+  memory.order.length = 0;
+  for (const entry of entries) {
+    const own = memory.find(entry, tracker);
+    memory.order.push(own);
+    own.entry = entry;
+    own.itemBefore = own.item;
+    own.item = entry.item;
+  }
+  if (memory.identities !== side.identities) recognise(memory, side);
+  memory.order.forEach((own, place) => follow(tracker, side, own, request, place));
+  learnOwnLengths(tracker, memory, seat);
+  return memory;
+}
+
+/**
+ * Find what the public knows of each own Pokémon.
+ * @param {Memory} memory
+ * @param {Side} side
+ */
+function recognise(memory, side) {
+  memory.identities = side.identities;
+  const open = side.team.slice();
+  for (const own of memory.team) {
+    const name = own.ident.slice(own.ident.indexOf(': ') + 2);
+    const fitting = open.filter((pokemon) => fits(pokemon, own.details));
+    own.known = fitting.find((pokemon) => pokemon.name === name) ?? fitting.find((pokemon) => pokemon.name === '') ?? null;
+    if (own.known) open.splice(open.indexOf(own.known), 1);
+  }
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {Side} side
+ * @param {Own} own
+ * @param {any} request
+ * @param {number} place
+ */
+function follow(tracker, side, own, request, place) {
+  const onField = own.entry.active && place < tracker.activeSlots && !request.teamPreview;
+  const slot = onField ? side.slots[place] : null;
+  if (!own.moves.length && !slot?.transform) own.learnMoves(tracker);
+  if (!slot?.pokemon) {
+    if (own.shownAs) own.leaveField();
+    return;
+  }
+  const moves = request.active?.[place]?.moves;
+  const exact = moves?.length === own.moves.length && moves[0].pp !== undefined && !slot.transform && !slot.mimic;
+  own.standOnField(slot.pokemon, exact ? moves : undefined);
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {Memory} memory
+ * @param {number} seat
+ */
+function learnOwnLengths(tracker, memory, seat) {
+  for (const duration of lengthenable(tracker)) {
+    if (duration.ownTurns || duration.setter?.side.index !== seat) continue;
+    const setter = memory.team.find((own) => own.known === duration.setter);
+    if (setter) duration.learnAsOwner(setter.itemBefore || setter.item);
+  }
+}

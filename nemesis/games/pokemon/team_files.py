@@ -1,0 +1,178 @@
+"""Teams as they stand in files: a paste, several under headings as Showdown's backup has them, packed lines, or JSON.
+
+A file may come from anywhere. It is read within limits of size, nothing in it is run, and whether its teams are any
+good is left to the validator.
+"""
+
+import gzip
+import json
+import re
+import stat
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from nemesis.core.errors import UserError
+
+_TEXT_SUFFIXES = (".txt", ".team", ".paste", ".packed")
+_JSON_SUFFIXES = (".json", ".jsonl")
+_MOST_BYTES = 64 << 20  # of a file, and of what a compressed one unfolds to
+MOST_TEAM_BYTES = 64 << 10
+
+_HEADING_MARK = "==="
+_HEADING = re.compile(r"(?:\[(?P<format>[^\]]*)\])?(?P<name>.*)")  # of what stands between two marks
+_STORED_LINE = re.compile(r"^(?P<format>[a-z0-9-]+)\](?P<name>[^|]*)\|(?P<team>.*)$")
+
+_Entry: TypeAlias = tuple[str, str, str]  # place in the file, name, text
+
+
+class TeamError(UserError):
+    """Teams that cannot be read or used; the message names the file and the place in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenTeam:
+    """One team as its author wrote it."""
+
+    text: str
+    file: str  # name without suffixes
+    label: str  # what it is called in its file; the name of the file if it is alone there
+    source: str  # file and place, for messages
+
+
+def read_teams(path: Path, battle_format: str) -> list[WrittenTeam]:
+    """Return the teams of a file, or of all team files of a folder, but for those kept for another format."""
+    try:
+        files = sorted(file for file in path.iterdir() if _is_team_file(file)) if path.is_dir() else [path]
+    except OSError as error:
+        raise TeamError(f"{path} cannot be read: {error.strerror}.") from error
+    if not files:
+        known = ", ".join(f"*{suffix}" for suffix in (*_TEXT_SUFFIXES, *_JSON_SUFFIXES))
+        raise TeamError(f"{path} has no file of teams ({known}). Folders inside it are not read.")
+    teams = [team for file in files for team in _read_file(file, battle_format)]
+    if not teams:
+        raise TeamError(f"{path} has no team for {battle_format}.")
+    return teams
+
+
+def read_text(file: Path) -> str:
+    """Return the text of a regular file, unpacked if it is compressed, within the limit of size."""
+    try:
+        if not stat.S_ISREG(file.stat().st_mode):
+            raise TeamError(f"{file} is not a file that can be read.")
+        with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as opened:
+            content = opened.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise TeamError(f"{file} holds more than {_MOST_BYTES >> 20} MB; split it into several files.")
+        return content.decode("utf-8-sig")
+    except (OSError, EOFError, zlib.error) as error:
+        raise TeamError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+    except UnicodeDecodeError as error:
+        raise TeamError(f"{file} is not UTF-8 text.") from error
+
+
+def printable(text: str) -> str:
+    """Return what of a stranger's text may be shown on a terminal."""
+    return "".join(character for character in text if character.isprintable())
+
+
+def _read_file(file: Path, battle_format: str) -> Iterator[WrittenTeam]:
+    text = read_text(file)
+    stem = _stem(file)
+    kind = _kind(file)
+    if kind == ".jsonl":
+        entries = _lines(file, text)
+    elif kind == ".json":
+        entries = _json(file, text)
+    elif any(_is_heading(line) for line in text.split("\n")):
+        entries = _under_headings(text, battle_format)
+    elif all("|" in line for line in text.split("\n") if line.strip()):
+        entries = _packed(text, battle_format)
+    else:
+        entries = iter([("", "", text)])
+    found = list(entries)
+    for place, name, team in found:
+        if len(found) == 1:
+            yield WrittenTeam(team, stem, stem, str(file))
+        else:
+            label = printable(name)
+            yield WrittenTeam(team, stem, label or place, ", ".join(filter(None, (str(file), place, label))))
+
+
+def _lines(file: Path, text: str) -> Iterator[_Entry]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            place = f"line {number}"
+            yield _entry(file, place, _parsed(file, line, place))
+
+
+def _json(file: Path, text: str) -> Iterator[_Entry]:
+    content = _parsed(file, text, "")
+    if isinstance(content, list) and content and all(_is_entry(entry) for entry in content):
+        for number, entry in enumerate(content, start=1):
+            yield _entry(file, f"entry {number}", entry)
+    elif _is_entry(content):
+        yield _entry(file, "", content)
+    else:
+        yield "", "", text
+
+
+def _under_headings(text: str, battle_format: str) -> Iterator[_Entry]:
+    lines = text.split("\n")
+    starts = [number for number, line in enumerate(lines) if _is_heading(line)]
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        heading = _HEADING.fullmatch(lines[start].strip().strip("=").strip())
+        team = "\n".join(lines[start + 1 : end]).strip()
+        if heading and team and heading["format"] in (None, "", battle_format):
+            yield f"line {start + 1}", heading["name"].strip(), team
+
+
+def _is_heading(line: str) -> bool:
+    mark, stripped = _HEADING_MARK, line.strip()
+    return stripped.startswith(mark) and stripped.endswith(mark) and len(stripped) > 2 * len(mark)
+
+
+def _packed(text: str, battle_format: str) -> Iterator[_Entry]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        stored = _STORED_LINE.match(line)  # as a browser stores its teams: format]name|packed team
+        if stored and stored["format"] == battle_format:
+            yield f"line {number}", stored["name"], stored["team"]
+        elif line.strip() and not stored:
+            yield f"line {number}", "", line.strip()
+
+
+def _is_entry(value: object) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("team"), str | list)
+
+
+def _entry(file: Path, place: str, value: Any) -> _Entry:
+    if not _is_entry(value):
+        where = f"{file}, {place}" if place else str(file)
+        raise TeamError(f'{where}: an entry must be an object with "team" and, if you like, "id".')
+    team = value["team"]
+    return place, str(value.get("id", "")), team if isinstance(team, str) else json.dumps(team)
+
+
+def _parsed(file: Path, text: str, place: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        where = f"{file}, {place}" if place else str(file)
+        raise TeamError(f"{where}: this is not JSON ({error}).") from error
+
+
+def _is_team_file(file: Path) -> bool:
+    """Tell whether a name is that of a team file. Large sets also name files `1.gen1ou_team`."""
+    kind = _kind(file)
+    return not file.name.startswith(".") and (kind in (*_TEXT_SUFFIXES, *_JSON_SUFFIXES) or kind.endswith("_team"))
+
+
+def _kind(file: Path) -> str:
+    """Return the suffix that tells what is in a file."""
+    return (file.with_suffix("") if file.suffix == ".gz" else file).suffix
+
+
+def _stem(file: Path) -> str:
+    return file.name.removesuffix(".gz").removesuffix(_kind(file))

@@ -1,0 +1,48 @@
+"""Replays: matches of a policy, saved as files that a person can watch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from nemesis.core.errors import UserError
+from nemesis.core.game import SEATS, Game, MatchPool, RecordingPool, Results, by_play
+from nemesis.policies.policy import Policy
+from nemesis.runtime.actor import Actor
+from nemesis.runtime.matches import play
+from nemesis.runtime.opponents import open_opponent
+
+_POLICY = "Nemesis"
+_SLOTS = 16  # matches at once
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A match that was saved, and what the policy earned in it."""
+
+    path: Path
+    earned: float
+
+
+def record(
+    game: Game, policy: Policy, device: torch.device, *, opponent: str, matches: int, seed: int, folder: Path
+) -> Sequence[Replay]:
+    """Play so many matches against an opponent and save each that ends by play."""
+    saved: list[Replay] = []
+
+    def save(pool: MatchPool, ended: Results) -> None:
+        if not isinstance(pool, RecordingPool):
+            raise UserError(f"Matches of {game.spec.name} cannot be saved as replays.")
+        for row in np.flatnonzero(by_play(ended.end_reason)):
+            match = int(ended.match[row])
+            seat = match % SEATS  # the policy's
+            names = (opponent, _POLICY) if seat else (_POLICY, opponent)
+            folder.mkdir(parents=True, exist_ok=True)
+            saved.append(Replay(pool.save_replay(match, folder, names), float(ended.returns[row, seat])))
+
+    slots = min(matches, _SLOTS)
+    actor = Actor(policy, slots, device, seed)
+    play(game, actor, open_opponent(game, opponent, seed + 1), matches=matches, slots=slots, seed=seed + 2, watch=save)
+    return saved

@@ -1,0 +1,94 @@
+"""Pokémon benchmarks: the peer plays on a server that only this machine reaches, and a soak sees what it is for."""
+
+import socket
+from collections import Counter
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+
+from benchmarks.pokemon_peer import Setting, poke_env_speed
+from benchmarks.pokemon_soak import SAMPLES, Sample, judge, memory_growth, soak
+from benchmarks.pokemon_speed import Budget, measure, open_pool, random_actions
+from benchmarks.report import MeasurementError
+from benchmarks.showdown_server import showdown_server
+from nemesis.core.game import EndReason
+
+LOOPBACK = "0100007F"  # 127.0.0.1 as the kernel lists it
+
+
+def test_server_is_reached_from_this_machine_only_and_ends():
+    with showdown_server(simulators=1) as websocket:
+        port = urlsplit(websocket).port
+        assert port is not None
+        assert _listening(port) == [LOOPBACK]
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=5)
+
+
+def test_peer_counts_the_best_of_its_settings():
+    settings = (Setting(1, 1, 2), Setting(1, 1, 8))
+    speed, best = poke_env_speed("gen1randombattle", (), settings, warm_up=4, seconds=3)
+    assert speed.decisions > 0
+    assert best in settings
+
+
+def test_all_figures_of_a_format_are_measured():
+    figures = measure("gen1ou", Budget(alone=0.5, warm_up=3, seconds=2, settings=1), seed=0)
+    for name in ("poke_env", "nemesis", "ratio", "overlay_gain", "share_of_limit", "scaling"):
+        assert figures[name] > 0, name
+    assert figures["ratio"] == pytest.approx(figures["nemesis"] / figures["poke_env"])
+    assert figures["nemesis_voided"] == 0
+    assert sum(figures["costs"].values()) == pytest.approx(1)
+    assert all(share > 0 for share in figures["costs"].values())
+    assert 50 < figures["host_memory_mb"] < 500
+
+
+def test_random_actions_are_legal_and_all_as_likely():
+    mask = np.zeros((4000, 7), dtype=np.bool_)
+    mask[:, [1, 4, 6]] = True
+    mask[::2, 4] = False
+    actions = random_actions(mask, np.random.default_rng(0))
+    assert mask[np.arange(len(mask)), actions].all()
+    assert np.bincount(actions[1::2], minlength=7)[[1, 4, 6]] == pytest.approx(2000 / 3, abs=100)
+    assert np.bincount(actions[::2], minlength=7)[[1, 6]] == pytest.approx(1000, abs=100)
+
+
+def test_soak_notes_memory_and_ends():
+    pool = open_pool("gen1randombattle", hosts=2, slots=8, seed=0)
+    try:
+        samples, reasons = soak(pool, battles=SAMPLES, seed=0)
+    finally:
+        pool.close()
+    assert len(samples) == SAMPLES
+    assert samples[-1].battles == reasons.total() >= SAMPLES
+    assert set(reasons) <= {EndReason.PLAYED, EndReason.TIE, EndReason.TURN_LIMIT}
+    assert all(len(sample.memory) == 3 and min(sample.memory) > 20 for sample in samples)
+
+
+def test_soak_passes_flat_memory_and_refuses_growth():
+    warm = [Sample(number, number, 1.0, (100.0 + 10 * min(number, 10), 200.0)) for number in range(SAMPLES)]
+    judge(memory_growth(warm), Counter({EndReason.PLAYED: 1}), kept_hosts=True)
+    growing = [Sample(number, number, 1.0, (100.0, 200.0 + 4 * number)) for number in range(SAMPLES)]
+    with pytest.raises(MeasurementError, match="host 1"):
+        judge(memory_growth(growing), Counter({EndReason.PLAYED: 1}), kept_hosts=True)
+
+
+def test_soak_refuses_voided_battles_and_lost_hosts():
+    with pytest.raises(MeasurementError, match="2 by simulator failure"):
+        judge({"python": 0.0}, Counter({EndReason.SIMULATOR_FAILURE: 2, EndReason.TIE: 1}), kept_hosts=True)
+    with pytest.raises(MeasurementError, match="host was lost"):
+        judge({"python": 0.0}, Counter({EndReason.PLAYED: 1}), kept_hosts=False)
+
+
+def _listening(port: int) -> list[str]:
+    """Return the addresses, as the kernel lists them, at which this machine listens on a port."""
+    found = []
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text(encoding="ascii").splitlines()[1:]:
+            _, local, _, state, *_ = line.split()
+            address, _, number = local.rpartition(":")
+            if state == "0A" and int(number, 16) == port:
+                found.append(address)
+    return found

@@ -1,0 +1,219 @@
+"""Teams under the simulator's own validator: what it accepts, what it says, and that all shipped teams pass."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from nemesis.cli import main
+from nemesis.core.errors import UserError
+from nemesis.games.pokemon import teams
+from nemesis.games.pokemon.node import find_node, installed_host
+from nemesis.games.pokemon.stock import HostStock
+from nemesis.games.pokemon.teams import judge_teams, load_team_set, shipped_sets
+
+MAIN_FORMATS = ("gen1ou", "gen9ou", "gen9vgc2025regi")
+# Where larger sets may lie beside the checkout, and the least share of each that must be valid.
+LARGER_SETS = Path(__file__).parents[3] / "shared" / "data" / "teams"
+LARGER = {
+    "gen1ou_competitive": ("gen1ou", 1.0),
+    "gen1ou_replays": ("gen1ou", 1.0),
+    "gen9vgc_reg_c": ("gen9vgc2023regc", 0.9),
+    "gen9vgc_reg_f": ("gen9vgc2024regg", 0.99),
+    "gen9vgc_reg_g": ("gen9vgc2024regg", 0.99),
+    "gen9vgc_reg_h": ("gen9vgc2024regg", 0.99),
+    "gen9vgc_reg_i": ("gen9vgc2025regi", 0.99),
+}
+
+DONDOZO = """\
+Tiny (Dondozo) @ Leftovers
+Ability: Unaware
+Tera Type: Grass
+EVs: 252 HP / 252 Def / 4 SpD
+Impish Nature
+- Wave Crash
+- Body Press
+- Rest
+- Sleep Talk
+"""
+DONDOZO_PACKED = (
+    "Tiny|Dondozo|Leftovers|Unaware|WaveCrash,BodyPress,Rest,SleepTalk|Impish|252,,252,,4,||||100|255,,,,,Grass"
+)
+
+
+@pytest.fixture(scope="module")
+def check():
+    return HostStock("bundled").check_teams
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def problems(check, battle_format, text):
+    (verdict,) = check(battle_format, [text])
+    assert "packed" not in verdict
+    return verdict["problems"]
+
+
+def test_paste_packed_and_json_are_the_same_team(check):
+    as_json = json.dumps(
+        [
+            {
+                "name": "Tiny",
+                "species": "Dondozo",
+                "item": "Leftovers",
+                "ability": "Unaware",
+                "moves": ["Wave Crash", "Body Press", "Rest", "Sleep Talk"],
+                "nature": "Impish",
+                "evs": {"hp": 252, "def": 252, "spd": 4},
+                "teraType": "Grass",
+            }
+        ]
+    )
+    texts = [DONDOZO, DONDOZO_PACKED, as_json, DONDOZO.replace("\n", "\r\n"), f"\ufeff\n{DONDOZO}\n\n"]
+    verdicts = check("gen9ou", texts)
+    assert {verdict["packed"] for verdict in verdicts} == {
+        "Tiny|Dondozo|Leftovers|Unaware|WaveCrash,BodyPress,Rest,SleepTalk|Impish|252,,252,,4,|||||,,,,,Grass"
+    }
+    assert check("gen9ou", [verdicts[0]["packed"]]) == [verdicts[0]]
+
+
+def test_validator_leaves_teams_as_the_format_wants_them(check):
+    (old,) = check("gen1ou", ["Tauros\n- Body Slam"])
+    assert old["packed"] == "Tauros|||NoAbility|BodySlam|Serious|252,252,252,252,252,252|N||||"
+    (champion,) = check("gen9championsvgc2026regma", [_shipped("gen9championsvgc2026regma", "charizard-sun")])
+    assert "Charizard||CharizarditeY|SolarPower|HeatWave,SolarBeam,WeatherBall,Protect" in champion["packed"]
+    assert champion["packed"].count("]") == 5
+
+
+def _shipped(name, stem):
+    return (Path(teams.__file__).with_name("team_sets") / name / f"{stem}.txt").read_text()
+
+
+@pytest.mark.parametrize("name", shipped_sets())
+def test_every_shipped_team_is_valid_and_no_two_are_alike(check, name):
+    loaded = load_team_set(name, None, "train", check)
+    members = [frozenset(team.split("]")) for team in loaded.packed]
+    assert len(set(members)) == len(members) >= (12 if name in MAIN_FORMATS else 4)
+    assert all(len(each) == 6 for each in members)
+
+
+def test_errors_name_file_pokemon_and_the_validators_sentence(check, tmp_path):
+    (tmp_path / "bad.txt").write_text(DONDOZO.replace("Wave Crash", "Spore").replace("Leftovers", "Leftovrs"))
+    (tmp_path / "uber.txt").write_text("Mewtwo\nAbility: Pressure\nEVs: 1 HP\n- Psychic\n")
+    (tmp_path / "good.txt").write_text(DONDOZO)
+    with pytest.raises(UserError) as error:
+        load_team_set("gen9ou", tmp_path, "all", check)
+    assert str(error.value).splitlines() == [
+        f"2 of 3 teams of {tmp_path} cannot be used in gen9ou:",
+        str(tmp_path / "bad.txt"),
+        '  Dondozo: "leftovrs" is an invalid item.',
+        str(tmp_path / "uber.txt"),
+        "  Mewtwo is tagged Uber, which is banned.",
+    ]
+    (tmp_path / "bad.txt").write_text(DONDOZO.replace("Wave Crash", "Spore"))
+    with pytest.raises(UserError, match="Dondozo: Spore is banned by Sleep Moves Clause"):
+        load_team_set("gen9ou", tmp_path / "bad.txt", "all", check)
+
+
+def in_node(script):
+    """Run a module beside the host and return the JSON that it prints."""
+    found = find_node("bundled")
+    command = [found.node, "--input-type=module", "--eval", script]
+    outcome = subprocess.run(command, capture_output=True, text=True, check=True, cwd=installed_host(found))
+    return json.loads(outcome.stdout)
+
+
+def test_verdicts_are_those_of_a_server(check):
+    """A server unpacks a team, validates it and packs it again. Here shipped teams meet formats that are not theirs."""
+    packed = [load_team_set(name, None, "all", check).packed[0] for name in shipped_sets()]
+    for battle_format in ("gen9ou", "gen9vgc2024regg", "gen1ou"):
+        ours = check(battle_format, packed)
+        theirs = in_node(
+            "import showdown from 'pokemon-showdown';"
+            "const { Teams, TeamValidator } = showdown;"
+            f"const answers = {json.dumps(packed)}.map((text) => {{"
+            "  const team = Teams.unpack(text);"
+            f"  const problems = TeamValidator.get('{battle_format}').validateTeam(team, {{}});"
+            "  return problems?.length ? { problems } : { packed: Teams.pack(team) };"
+            "});"
+            "process.stdout.write(JSON.stringify(answers));"
+        )
+        assert [each.get("packed") for each in ours] == [each.get("packed") for each in theirs]
+        said, wanted = ([problem for each in side for problem in each.get("problems", [])] for side in (ours, theirs))
+        assert len(said) == len(wanted) > 0
+        assert all(mine == own or mine.endswith(f": {own}") for mine, own in zip(said, wanted, strict=True))
+
+
+def test_team_clauses_are_checked(check):
+    assert problems(check, "gen9ou", f"{DONDOZO}\n{DONDOZO}")[0].startswith("You are limited to one of each Pokémon")
+    three = _shipped("gen9vgc2025regi", "zacian-kyogre-goodstuff").replace(
+        "Landorus @ Life Orb\nAbility: Sheer Force", "Groudon @ Life Orb\nAbility: Drought"
+    )
+    assert any("restricted" in problem.lower() for problem in problems(check, "gen9vgc2025regi", three))
+    assert problems(check, "gen9randombattle", DONDOZO)[0] == "This format doesn't let you use your own team."
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "There is no Pokémon in this team."),
+        ("   \n\n", "There is no Pokémon in this team."),
+        ("Tauros|", "This packed team is damaged or cut short."),
+        ("[{", "This looks like JSON but cannot be read"),
+        ("{}", "must be a list"),
+        ("[1, null]", "lacks its moves"),
+        ('[{"species": {"a": 1}, "moves": ["rest"]}]', "field of the wrong kind"),
+        ('[{"species": "Tauros", "moves": "rest", "name": 5}]', "field of the wrong kind"),
+        ('[{"__proto__": {"species": "Tauros"}, "moves": []}]', ""),
+        ("<html>\n<body>", "does not exist"),
+        ("x" * 70_000, "longer than 65536 characters"),
+        ("A|" * 14_000, "Your team is over 25KB"),
+        ("Tauros\n\n" * 40, "You may only bring up to 6"),
+        ("constructor\n- __proto__", ""),
+        (">eval process.exit(1)", "does not exist"),
+        ("\x00\x1b[31m\ud7ff", "does not exist"),
+    ],
+)
+def test_strange_texts_get_a_sentence(check, text, complaint):
+    for battle_format in ("gen9ou", "gen1ou"):
+        found = problems(check, battle_format, text)
+        assert any(complaint in problem for problem in found), found
+
+
+def test_nickname_cannot_smuggle_in_another_pokemon(check):
+    (verdict,) = check("gen9ou", [DONDOZO.replace("Tiny", "a|]Mewtwo||b")])
+    assert verdict["packed"].count("]") == 0
+    assert "|Dondozo|" in verdict["packed"]
+
+
+def test_unknown_format_is_said(check):
+    with pytest.raises(UserError, match="There is no format gen99ou"):
+        check("gen99ou", [DONDOZO])
+
+
+@pytest.mark.parametrize("name", LARGER)
+def test_larger_sets_load(check, name):
+    battle_format, least = LARGER[name]
+    file = LARGER_SETS / f"{name}.jsonl.gz"
+    if not file.exists():
+        pytest.skip("the larger sets are not here")
+    judged = judge_teams(battle_format, file, check)
+    valid = sum(each.packed is not None for each in judged)
+    print(f"{name}: {valid} of {len(judged)} valid in {battle_format}")
+    assert valid >= least * len(judged)
+
+
+def test_command_checks_teams(tmp_path, capfd):
+    (tmp_path / "bad.txt").write_text("Mewtwo\nAbility: Pressure\nEVs: 1 HP\n- Psychic\n")
+    assert main(["teams", "check", "gen9ou"]) == 0
+    assert "gen9ou: 14 of 14 teams are valid in gen9ou" in capfd.readouterr().out
+    assert main(["teams", "check", "gen9ou", "gen9ou", str(tmp_path / "bad.txt")]) == 1
+    text = capfd.readouterr().out
+    assert f"{tmp_path / 'bad.txt'}: 0 of 1 teams are valid in gen9ou" in text
+    assert "Mewtwo is tagged Uber, which is banned." in text
+    assert main(["teams", "check", "gen9oo"]) == 2
+    assert "Did you mean gen9ou" in capfd.readouterr().err

@@ -1,0 +1,213 @@
+"""A whole run on a game of battles: rewards, opponents, end reasons, replays, and a pool that is closed at the end."""
+
+import json
+import re
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from duel import Duel
+from rich.console import Console
+
+from nemesis.cli import main
+from nemesis.core.config import ConfigError, build_config
+from nemesis.core.errors import UserError
+from nemesis.core.trajectory import Trajectories
+from nemesis.runtime import assembly
+from nemesis.runtime.config import RunConfig
+from nemesis.runtime.outcome import outcome
+from nemesis.runtime.training import Run, resume, train
+
+torch.set_num_threads(1)
+
+SETTINGS = {
+    "game": "duel:plain",
+    "updates": 12,
+    "collection": {"slots": 24, "decisions": 300},
+    "policy": {"width": 16, "layers": 1},
+    "learner": {"algorithm": "ppo", "learning_rate": 0.02, "entropy_weight": 0.01},
+    "evaluation": {"interval": 4, "matches": 60},
+    "checkpoints": {"interval": 4},
+    "tracking": {"tensorboard": False},
+}
+
+
+@pytest.fixture
+def duel(monkeypatch: pytest.MonkeyPatch) -> Duel:
+    """The game that every run plays, whatever its name."""
+    game = Duel(lost=range(0, 100_000, 9))
+    monkeypatch.setattr(assembly, "open_game", lambda *_: game)
+    return game
+
+
+def config(*overrides: str) -> RunConfig:
+    return build_config(RunConfig, SETTINGS, overrides)
+
+
+def trained(path: Path, *overrides: str) -> str:
+    """Take a run to its end and return what it printed."""
+    output = StringIO()
+    train(config(*overrides), path, Console(file=output, width=200))
+    return output.getvalue()
+
+
+def lines(path: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_win_rates_against_every_opponent_climb_and_are_told(duel: Duel, tmp_path: Path):
+    text = trained(tmp_path, "reward.kind=hybrid")
+    recorded = [line for line in lines(tmp_path) if "evaluation/win_rate_against_bold" in line]
+    assert [line["update"] for line in recorded] == [0, 4, 8, 12]
+    for opponent in ("random", "timid", "bold"):
+        names = [f"evaluation/{figure}_against_{opponent}" for figure in ("win_rate", "return")]
+        assert {name + suffix for name in names for suffix in ("", "_average")} <= recorded[0].keys()
+        before, after = recorded[0][names[0]], recorded[-1][names[0]]
+        assert f"Win rate against {opponent}: {before:.1%} before → {after:.1%} after 12 updates, " in text
+        assert f"Return against {opponent}" not in text  # it says the same
+    assert recorded[-1]["evaluation/win_rate_against_random"] > recorded[0]["evaluation/win_rate_against_random"]
+    assert all(pool.closed for pool in duel.pools)
+
+
+def test_matches_are_counted_by_why_they_ended(duel: Duel, tmp_path: Path):  # noqa: ARG001
+    trained(tmp_path)
+    counts = [line for line in lines(tmp_path) if "collection/matches" in line]
+    first, last = counts[0], counts[-1]
+    reasons = {name: value for name, value in last.items() if name.startswith("collection/ended/")}
+    assert reasons["collection/ended/host_lost"] == last["collection/voided"] > first["collection/voided"] > 0
+    assert sum(reasons.values()) == last["collection/matches"] + last["collection/voided"]
+
+
+def test_a_run_that_goes_on_ends_as_one_that_went_through(duel: Duel, tmp_path: Path):  # noqa: ARG001
+    straight, resumed = tmp_path / "straight", tmp_path / "resumed"
+    trained(straight, "reward.kind=dense")
+    with pytest.raises(UserError, match="half way"):
+        interrupted(config("reward.kind=dense"), resumed)
+    resume(resumed, console=Console(file=StringIO()))
+    checkpoint = Path("checkpoints", "update-00000012")
+    for name in ("weights", "average", "optimiser", "learner", "collector"):
+        one, other = ((run / checkpoint / f"{name}.safetensors").read_bytes() for run in (straight, resumed))
+        assert one == other, name
+    figures = [
+        [{key: value for key, value in line.items() if key.startswith(("collection/", "evaluation/"))} for line in run]
+        for run in (lines(straight), lines(resumed))
+    ]
+    assert figures[0] == figures[1]
+
+
+def interrupted(settings: RunConfig, path: Path) -> None:
+    """Begin a run that fails in its sixth update."""
+    step = Run.step
+
+    def failing(run: Run) -> dict[str, float]:
+        if run.update == 6:
+            raise UserError("Something broke half way.")
+        return step(run)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "step", failing)
+        train(settings, path, Console(file=StringIO()))
+
+
+def test_the_pool_is_closed_when_a_run_fails(duel: Duel, tmp_path: Path):
+    with pytest.raises(UserError, match="half way"):
+        interrupted(config(), tmp_path)
+    assert duel.pools
+    assert all(pool.closed for pool in duel.pools)
+
+
+def test_a_run_ends_with_a_battle_to_watch(duel: Duel, tmp_path: Path):  # noqa: ARG001
+    text = trained(tmp_path, "updates=4")
+    (path,) = re.findall(r"Watch one of its battles: (.*)\n", text)
+    assert Path(path).parent == tmp_path / "replays" / "update-00000004"
+    assert set(re.findall(r"\w+", Path(path).read_text())) > {"Nemesis", "bold"}
+
+
+def test_evaluate_measures_chosen_opponents_and_saves_replays(
+    duel: Duel, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+):
+    run, file = tmp_path / "run", tmp_path / "figures.json"
+    trained(run, "updates=2")
+    options = ["--matches", "40", "--opponent", "random", "--opponent", "timid", "--replays", "3", "--json", str(file)]
+    assert main(["evaluate", str(run), *options]) == 0
+    text = capfd.readouterr().out
+    for row in ("against random, last weights", "against timid, averaged weights"):
+        assert row in text
+    assert "bold" not in text
+    assert re.search(r"35 matches, 5 voided \(.*5 host_lost\)", text)
+    figures = json.loads(file.read_text())
+    assert figures["against_average"]["timid"]["matches"] == 35
+    assert figures["against_average"]["timid"]["ended"]["host_lost"] == 5
+    assert len(figures["replays"]) == 2  # one of the three matches was voided
+    assert all("timid" in Path(path).read_text() for path in figures["replays"])
+    assert all(pool.closed for pool in duel.pools)
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("evaluation.opponents=bald", "duel has no opponent called 'bald'. It has random, timid, bold."),
+        ("reward.weights.mp=1", "reward.weights.mp is nothing that duel judges; it judges hp, round."),
+    ],
+)
+def test_what_the_game_does_not_have_is_told_before_a_run_begins(duel: Duel, tmp_path: Path, override, sentence):
+    path = tmp_path / "run"
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        train(config("reward.kind=dense", override), path)
+    assert not path.exists()
+    assert duel.pools == []
+
+
+@pytest.mark.parametrize(
+    ("weights", "endings"), [("last", ("",)), ("average", ("_average",)), ("both", ("", "_average"))]
+)
+def test_either_weights_are_measured_or_both(duel: Duel, weights: str, endings: tuple[str, ...]):  # noqa: ARG001
+    run = Run(config("evaluation.opponents=bold,timid", f"evaluation.weights={weights}"))
+    figures = ("win_rate_against_timid", "win_rate_against_bold", "return_against_timid", "return_against_bold")
+    assert run.evaluate().keys() == {figure + ending for figure in figures for ending in endings}
+    run.close()
+
+
+def test_opponents_and_the_node_may_change_on_resumption_but_not_the_hosts(duel: Duel, tmp_path: Path):  # noqa: ARG001
+    trained(tmp_path, "updates=2")
+    with pytest.raises(ConfigError, match=r"^pokemon.hosts cannot change when a run is resumed"):
+        resume(tmp_path, ["updates=4", "pokemon.hosts=3"])
+    with pytest.raises(ConfigError, match=r"^seed cannot change"):
+        resume(tmp_path, ["updates=4", "seed =3"])
+    output = StringIO()
+    changes = ["updates=4", "pokemon.node=system", "evaluation.opponents=random"]
+    resume(tmp_path, changes, Console(file=output, width=200))
+    assert "Win rate against random: " in output.getvalue()
+    assert "Win rate against bold" not in output.getvalue()
+
+
+def test_positions_are_judged_before_the_learner_sees_them(duel: Duel):  # noqa: ARG001
+    run = Run(config("reward.kind=hybrid"))
+    seen: list[Trajectories] = []
+    learn = run.learner.update
+    run.learner.update = lambda trajectories, progress: seen.append(trajectories) or learn(trajectories, progress)  # type: ignore[func-returns-value,method-assign]
+    run.step()
+    run.update = 11
+    run.step()
+    for trajectories, weight in zip(seen, (1.0, 1 / 12), strict=True):
+        expected = 0.5 * weight * (trajectories.view[:, 0] - trajectories.view[:, 1]) / 8
+        np.testing.assert_allclose(trajectories.potential, expected, atol=1e-6)
+    run.close()
+
+
+def test_the_outcome_is_told_of_what_was_measured():
+    exact = [(0, {"nash_conv": 0.9, "nash_conv_average": 0.9}), (400, {"nash_conv": 0.02, "nash_conv_average": 0.01})]
+    (sentence,) = outcome(exact)
+    assert sentence.startswith(
+        "Exact NashConv: 0.9000 before → 0.0200 after 400 updates, 0.0100 with averaged weights."
+    )
+    played = [
+        (0, {"win_rate_against_random_average": 0.5, "return_against_random_average": 0.1}),
+        (9, {"win_rate_against_random_average": 0.75, "return_against_random_average": 1.5}),
+    ]
+    assert outcome(played) == [
+        "Win rate against random: 50.0% before → 75.0% after 9 updates, with averaged weights.",
+        "Return against random: 0.1000 before → 1.5000 after 9 updates, with averaged weights.",
+    ]
