@@ -56,7 +56,7 @@ class Budget:
     settings: int
 
 
-FULL = Budget(alone=20, warm_up=20, seconds=30, settings=len(SETTINGS))
+FULL = Budget(alone=15, warm_up=20, seconds=20, settings=len(SETTINGS))
 QUICK = Budget(alone=2, warm_up=5, seconds=5, settings=1)
 
 
@@ -77,6 +77,8 @@ def main() -> None:
     )
     options = parser.parse_args()
     torch.set_num_threads(1)
+    if (load := os.getloadavg()[0]) > 0.5:
+        _say(f"The machine is busy already (load {load:.1f}); figures taken now are too low on both sides.")
     formats: Sequence[str] = options.formats or (FORMATS[:1] if options.quick else FORMATS)
     formats = [find_format(name).id for name in formats]
     figures = {name: measure(name, QUICK if options.quick else FULL, options.seed) for name in formats}

@@ -58,7 +58,7 @@ class Heads(nn.Module):
     def forward(self, features: Tensor, context: Any, mask: Tensor) -> HeadsOutput:
         features = self.norm(features)
         logits = self.action(features, context).float()
-        log_probs = log_softmax(logits.masked_fill(~mask, _ILLEGAL), dim=-1)
+        log_probs = log_softmax(torch.where(mask, logits, _ILLEGAL), dim=-1)
         value = self.value(features).float()
         if self.atoms is None:
             return HeadsOutput(log_probs, value.squeeze(-1), None)

@@ -55,8 +55,8 @@ class AgainstOpponents:
 
 def _in_words(score: Score) -> str:
     voided = f"{score.voided} voided"
-    if others := ", ".join(f"{count} {reason}" for reason, count in score.ended.items() if reason != "played"):
-        voided += f" ({others})"
+    if score.ended.keys() != {"played"}:
+        voided += "; ended: " + ", ".join(f"{count} {reason}" for reason, count in score.ended.items())
     if not score.matches:
         return f"no match ended by play, {voided}"
     low, high = score.win_rate_interval
@@ -122,12 +122,10 @@ def measure(
     """Measure one policy: exactly, or over so many matches against each opponent, at most `slots` at once."""
     if isinstance(game, ExactGame):
         return NashConv(game.nash_conv(as_step_policy(policy, device)))
-    scores = {}
-    for name in opponents:  # all with the same seeds, so that they are met in the same positions
-        actor = Actor(policy, min(slots, matches), device, seed)
-        rival = open_opponent(game, name, seed + 1)
-        scores[name] = play(game, actor, rival, matches=matches, slots=slots, seed=seed + 2)
-    return AgainstOpponents(scores)
+    actor = Actor(policy, slots, device, seed)
+    players = [open_opponent(game, name, seed + 1) for name in opponents]
+    scores = play(game, actor, players, matches=matches, slots=slots, seed=seed + 2)
+    return AgainstOpponents(dict(zip(opponents, scores, strict=True)))
 
 
 def evaluate(

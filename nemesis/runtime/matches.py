@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
@@ -56,48 +56,68 @@ class Score:
 
 
 def play(
-    game: Game, first: Player, second: Player, *, matches: int, slots: int, seed: int, watch: Watch | None = None
-) -> Score:
-    """Play so many matches, at most `slots` at once; the first player has seat 0 in even matches and seat 1 in odd."""
-    returns: list[FloatArray] = []
-    reasons: list[IntArray] = []
-    left = matches
-    with closing(game.pool(min(slots, matches), seed)) as pool:
+    game: Game,
+    first: Player,
+    others: Sequence[Player],
+    *,
+    matches: int,
+    slots: int,
+    seed: int,
+    watch: Watch | None = None,
+) -> list[Score]:
+    """Play so many matches of one player against each of the others, in one pool; returns a score for each.
+
+    Matches go round the others, and from round to round the first player takes seat 0 and seat 1 in turn.
+    """
+    total = matches * len(others)
+    ends: list[Results] = []
+    left = total
+    with closing(game.pool(min(slots, total), seed)) as pool:
         while left:
             waiting, ended = pool.recv()
-            first.forget(ended.slot)
-            second.forget(ended.slot)
-            counted = ended.at(np.flatnonzero(ended.match < matches))
-            played = by_play(counted.end_reason)
-            returns.append(counted.returns[played, counted.match[played] % SEATS])
-            reasons.append(counted.end_reason)
-            left -= len(counted)
+            for player in (first, *others):
+                player.forget(ended.slot)
+            ends.append(ended.at(np.flatnonzero(ended.match < total)))
+            left -= len(ends[-1])
             if watch is not None:
-                watch(pool, counted)
-            pool.send(_answers(waiting, first, second, matches))
-    return _score(np.concatenate(returns), np.concatenate(reasons))
+                watch(pool, ends[-1])
+            pool.send(_answers(waiting, first, others, total))
+    match = np.concatenate([ended.match for ended in ends])
+    returns = np.concatenate([ended.returns for ended in ends])
+    reason = np.concatenate([ended.end_reason for ended in ends])
+    earned = returns[np.arange(total), seat_of_first(match, len(others))]
+    rival = match % len(others)
+    return [_score(earned[rival == number], reason[rival == number]) for number in range(len(others))]
 
 
-def _answers(waiting: Decisions, first: Player, second: Player, matches: int) -> IntArray:
+def seat_of_first(match: IntArray, others: int = 1) -> IntArray:
+    """Return the seat that the first player has in matches (n,) of `play` against so many others."""
+    return match // others % SEATS
+
+
+def _answers(waiting: Decisions, first: Player, others: Sequence[Player], total: int) -> IntArray:
     """Ask each player for its actions; matches beyond those that count only fill the pool, and get any legal one."""
     action: IntArray = np.argmax(waiting.mask, axis=1)
-    by_first = waiting.match % SEATS == waiting.seat
-    counts = waiting.match < matches
-    for player, asked in ((first, by_first & counts), (second, ~by_first & counts)):
-        if asked.any():
-            action[asked] = player.act(waiting.at(np.flatnonzero(asked))).action
+    by_first = seat_of_first(waiting.match, len(others)) == waiting.seat
+    asked = np.where(by_first, 0, waiting.match % len(others) + 1)  # (n,) number of the player
+    asked[waiting.match >= total] = -1
+    for number, player in enumerate((first, *others)):
+        if (rows := np.flatnonzero(asked == number)).size:
+            action[rows] = player.act(waiting.at(rows)).action
     return action
 
 
-def _score(returns: FloatArray, reasons: IntArray) -> Score:
-    count = len(returns)
-    deviation = float(returns.std(ddof=1)) if count > 1 else math.nan
+def _score(returns: FloatArray, reason: IntArray) -> Score:
+    """Sum up what was earned (n,) in matches that ended for such reasons (n,)."""
+    earned = returns[by_play(reason)]
+    count = len(earned)
+    deviation = float(earned.std(ddof=1)) if count > 1 else math.nan
     return Score(
         matches=count,
-        mean=float(returns.mean()) if count else math.nan,
+        mean=float(earned.mean()) if count else math.nan,
         margin=_NORMAL_95 * deviation / math.sqrt(max(count, 1)),
-        wins=int((returns > 0).sum()),
-        draws=int((returns == 0).sum()),
-        voided=len(reasons) - count,
-        ended=tally(reasons),
+        wins=int((earned > 0).sum()),
+        draws=int((earned == 0).sum()),
+        voided=len(reason) - count,
+        ended=tally(reason),
     )

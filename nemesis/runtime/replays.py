@@ -8,10 +8,10 @@ import numpy as np
 import torch
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import SEATS, Game, MatchPool, RecordingPool, Results, by_play
+from nemesis.core.game import Game, MatchPool, RecordingPool, Results, by_play
 from nemesis.policies.policy import Policy
 from nemesis.runtime.actor import Actor
-from nemesis.runtime.matches import play
+from nemesis.runtime.matches import play, seat_of_first
 from nemesis.runtime.opponents import open_opponent
 
 _POLICY = "Nemesis"
@@ -36,13 +36,13 @@ def record(
         if not isinstance(pool, RecordingPool):
             raise UserError(f"Matches of {game.spec.name} cannot be saved as replays.")
         for row in np.flatnonzero(by_play(ended.end_reason)):
-            match = int(ended.match[row])
-            seat = match % SEATS  # the policy's
+            seat = seat_of_first(ended.match[row])
             names = (opponent, _POLICY) if seat else (_POLICY, opponent)
             folder.mkdir(parents=True, exist_ok=True)
-            saved.append(Replay(pool.save_replay(match, folder, names), float(ended.returns[row, seat])))
+            path = pool.save_replay(int(ended.match[row]), folder, names)
+            saved.append(Replay(path, float(ended.returns[row, seat])))
 
-    slots = min(matches, _SLOTS)
-    actor = Actor(policy, slots, device, seed)
-    play(game, actor, open_opponent(game, opponent, seed + 1), matches=matches, slots=slots, seed=seed + 2, watch=save)
+    actor = Actor(policy, _SLOTS, device, seed)
+    rival = open_opponent(game, opponent, seed + 1)
+    play(game, actor, [rival], matches=matches, slots=_SLOTS, seed=seed + 2, watch=save)
     return saved

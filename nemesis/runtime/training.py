@@ -270,9 +270,9 @@ class Run:
                     Actor(cast("Policy", policies[number]), slots, self.device, self._rating_seed + number)
                     for number in (first, second)
                 )
-                score = play(self.game, one, other, matches=_RATING_MATCHES, slots=slots, seed=self._rating_seed).mean
-                rating[first] += score
-                rating[second] -= score
+                (score,) = play(self.game, one, [other], matches=_RATING_MATCHES, slots=slots, seed=self._rating_seed)
+                rating[first] += score.mean
+                rating[second] -= score.mean
         return rating.tolist()
 
 

@@ -29,13 +29,13 @@ def test_server_is_reached_from_this_machine_only_and_ends():
 
 def test_peer_counts_the_best_of_its_settings():
     settings = (Setting(1, 1, 2), Setting(1, 1, 8))
-    speed, best = poke_env_speed("gen1randombattle", (), settings, warm_up=4, seconds=3)
+    speed, best = poke_env_speed("gen1randombattle", (), settings, warm_up=1, seconds=2)
     assert speed.decisions > 0
     assert best in settings
 
 
 def test_all_figures_of_a_format_are_measured():
-    figures = measure("gen1ou", Budget(alone=0.5, warm_up=3, seconds=2, settings=1), seed=0)
+    figures = measure("gen1ou", Budget(alone=0.5, warm_up=1, seconds=2, settings=1), seed=0)
     for name in ("poke_env", "nemesis", "ratio", "overlay_gain", "share_of_limit", "scaling"):
         assert figures[name] > 0, name
     assert figures["ratio"] == pytest.approx(figures["nemesis"] / figures["poke_env"])

@@ -3,7 +3,10 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -201,14 +204,29 @@ def test_host_that_answers_garbage_is_replaced(gen1):
     pool.close()
 
 
-def test_hosts_end_with_the_process_that_started_them(gen1):
-    pool = gen1.pool(slots=2, seed=1)
-    host = pool._hosts[0]
-    host._process.stdin.close()
-    assert host._process.wait(timeout=10) == 0
-    pool.recv()  # replaced
-    pool.send(random_legal(pool._delivered.mask, np.random.default_rng(0)))
-    pool.close()
+def test_hosts_end_with_the_process_that_started_them():
+    program = (
+        "import time; from nemesis.games import open_game;"
+        "pool = open_game('pokemon:gen1randombattle').pool(4, 0);"
+        "print(*pool.host_pids, flush=True); time.sleep(600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        pids = [int(pid) for pid in process.stdout.readline().split()]
+        assert len(pids) == 2
+        assert all(is_running(pid) for pid in pids)
+        process.kill()
+    deadline = time.monotonic() + 10
+    while any(is_running(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(is_running(pid) for pid in pids)
+
+
+def is_running(pid):
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
 
 
 def test_finished_match_is_saved_as_a_replay(gen1, tmp_path):

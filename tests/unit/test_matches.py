@@ -100,7 +100,7 @@ def test_the_win_rate_has_wilsons_interval(wins: int, draws: int, matches: int, 
 
 
 def test_random_players_are_equal_within_the_intervals():
-    counted = play(open_game(KUHN), RandomActor(1), RandomActor(2), matches=2001, slots=500, seed=3)
+    (counted,) = play(open_game(KUHN), RandomActor(1), [RandomActor(2)], matches=2001, slots=500, seed=3)
     assert (counted.matches, counted.voided) == (2001, 0)
     assert counted.ended == {"played": 2001}
     assert abs(counted.mean) < 2 * counted.margin
@@ -110,7 +110,7 @@ def test_random_players_are_equal_within_the_intervals():
 
 
 def test_a_single_match_has_no_margin():
-    counted = play(open_game(KUHN), RandomActor(1), RandomActor(2), matches=1, slots=500, seed=3)
+    (counted,) = play(open_game(KUHN), RandomActor(1), [RandomActor(2)], matches=1, slots=500, seed=3)
     assert counted.matches == 1
     assert math.isfinite(counted.mean)
     assert math.isnan(counted.margin)
@@ -141,7 +141,7 @@ def test_when_every_match_is_voided_the_figures_say_so_and_stay_valid_json(tmp_p
     assert (strength.scores["random"].matches, strength.scores["random"].voided) == (0, 20)
     assert all(math.isnan(value) for value in strength.metrics().values())
     evaluation = Evaluation("openspiel:kuhn_poker", tmp_path, 1, strength, strength)
-    sentence = "no match ended by play, 20 voided (20 simulator_failure)"
+    sentence = "no match ended by play, 20 voided; ended: 20 simulator_failure"
     assert ("against random, last weights", sentence) in evaluation.rows()
     figures = json.loads(json.dumps(evaluation.as_json(), allow_nan=False))["against_last"]["random"]
     for name in ("return", "return_margin", "win_rate", "win_rate_low", "win_rate_high"):
@@ -180,7 +180,7 @@ class Witness:
 
 def test_seats_alternate_and_only_matches_that_count_are_played_in_earnest():
     first, second = Witness(1), Witness(2)
-    counted = play(Duel(), first, second, matches=31, slots=8, seed=0)
+    (counted,) = play(Duel(), first, [second], matches=31, slots=8, seed=0)
     assert counted.matches == 31
     assert {match for match, _ in first.asked} == {match for match, _ in second.asked} == set(range(31))
     assert all(seat == match % 2 for match, seat in first.asked)
@@ -189,8 +189,18 @@ def test_seats_alternate_and_only_matches_that_count_are_played_in_earnest():
     assert set(first.forgotten) == set(range(8))
 
 
+def test_several_opponents_share_a_pool_and_each_gets_its_matches_in_both_seats():
+    first, others = Witness(1), [Witness(2), Witness(3), Witness(4)]
+    scores = play(Duel(lost=range(0, 1000, 3)), first, others, matches=10, slots=8, seed=0)
+    assert [(score.matches, score.voided) for score in scores] == [(0, 10), (10, 0), (10, 0)]
+    for number, other in enumerate(others):
+        assert {match for match, _ in other.asked} == set(range(number, 30, 3))
+        assert all(seat != match // 3 % 2 for match, seat in other.asked)
+    assert all(seat == match // 3 % 2 for match, seat in first.asked)
+
+
 def test_every_way_to_end_is_counted_and_what_was_not_played_is_voided():
-    counted = play(Duel(lost=range(0, 1000, 5)), RandomActor(1), RandomActor(2), matches=200, slots=16, seed=0)
+    (counted,) = play(Duel(lost=range(0, 1000, 5)), RandomActor(1), [RandomActor(2)], matches=200, slots=16, seed=0)
     assert (counted.matches, counted.voided) == (160, 40)
     assert counted.ended.keys() == {"played", "tie", "turn_limit", "host_lost"}
     assert (counted.ended["host_lost"], sum(counted.ended.values())) == (40, 200)
@@ -200,9 +210,9 @@ def test_every_way_to_end_is_counted_and_what_was_not_played_is_voided():
 
 def test_a_pool_is_closed_after_the_matches_and_after_an_error():
     game = Duel()
-    play(game, RandomActor(1), RandomActor(2), matches=3, slots=2, seed=0)
+    play(game, RandomActor(1), [RandomActor(2)], matches=3, slots=2, seed=0)
     with pytest.raises(RuntimeError, match="The bold one fainted"):
-        play(game, RandomActor(1), ScriptedActor(fainting, 0), matches=3, slots=2, seed=0)
+        play(game, RandomActor(1), [ScriptedActor(fainting, 0)], matches=3, slots=2, seed=0)
     assert [pool.closed for pool in game.pools] == [True, True]
 
 

@@ -136,10 +136,10 @@ def test_evaluate_measures_chosen_opponents_and_saves_replays(
     for row in ("against random, last weights", "against timid, averaged weights"):
         assert row in text
     assert "bold" not in text
-    assert re.search(r"35 matches, 5 voided \(.*5 host_lost\)", text)
+    assert re.search(r"35 matches, 5 voided; ended: \d+ played, .*5 host_lost", text)
     figures = json.loads(file.read_text())
-    assert figures["against_average"]["timid"]["matches"] == 35
-    assert figures["against_average"]["timid"]["ended"]["host_lost"] == 5
+    assert figures["against_average"]["timid"]["matches"] == 36
+    assert figures["against_average"]["timid"]["ended"]["host_lost"] == 4
     assert len(figures["replays"]) == 2  # one of the three matches was voided
     assert all("timid" in Path(path).read_text() for path in figures["replays"])
     assert all(pool.closed for pool in duel.pools)

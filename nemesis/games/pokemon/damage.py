@@ -35,6 +35,7 @@ _SPREAD = [dex.TARGETS.index(name) for name in dex.SPREAD_TARGETS]
 _STELLAR = "stellar"
 _TERRAIN_TYPES = {"electricterrain": "electric", "grassyterrain": "grass", "psychicterrain": "psychic"}
 _GUESSED_POWER = 80  # of the moves of its own types that a Pokémon has not shown
+_COVERAGE_POWER = 65  # of a move of another type that it has not shown, against which nothing is safe
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,19 +109,17 @@ class Estimator:
         return Moves(np.where(at, 0, moves.number), power, moves.type, moves.category, facts)
 
     def guesses(self, attackers: Fighters) -> Moves:
-        """Return what an unknown move may be: one of each of its own types, with its better attacking stat."""
-        types = attackers.own_types.astype(np.int64)  # (n, attacker, 2)
-        zeros = np.zeros(types.shape, np.int64)
+        """Return what an unknown move may be: one of each of its own types, or of any other: (n, attacker, 3)."""
+        types = np.concatenate([attackers.own_types, np.zeros_like(attackers.own_types[..., :1])], -1)
+        physical = (attackers.boosted[..., ATTACK] >= attackers.boosted[..., SPECIAL_ATTACK])[..., None]
         if self.generation <= 3:
-            category = np.where(np.isin(types, self._special_types()), _SPECIAL, _PHYSICAL)
-        else:
-            physical = attackers.boosted[..., ATTACK] >= attackers.boosted[..., SPECIAL_ATTACK]
-            category = np.broadcast_to(np.where(physical, _PHYSICAL, _SPECIAL)[..., None], types.shape)
-        power = np.where(types > 0, _GUESSED_POWER, 0).astype(np.float32)
+            physical = np.where(types > 0, ~np.isin(types, self._special_types()), physical)
+        category = np.broadcast_to(np.where(physical, _PHYSICAL, _SPECIAL), types.shape)
+        power = np.where(types > 0, _GUESSED_POWER, [0, 0, _COVERAGE_POWER]).astype(np.float32)
         facts = np.zeros((*types.shape, dex.BLOCKS["moves"].width), np.int16)
         facts[..., self._column("accuracy")] = 100
         facts[..., self._column("critical_ratio")] = 1
-        return Moves(zeros, power, types, category.astype(np.int16), facts)
+        return Moves(np.zeros(types.shape, np.int64), power, types, category, facts)
 
     @staticmethod
     def join(one: Moves, other: Moves) -> Moves:

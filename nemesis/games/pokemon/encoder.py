@@ -2,8 +2,8 @@
 
 What is known of an id comes from two sources that are added up, a learned embedding and what the dex says of it; both
 become one table per forward pass, so that an entity costs one look-up. A Pokémon's token is the sum of its ids, its
-numbers, its moves, its side's conditions and, if it is active, of what befell it there. The tokens then hear from all
-Pokémon of the other side, through what the two could do to each other (`matchups.py`), and from their own side.
+numbers, its moves, its side's conditions and, if it is active, of what befell it there. Then the tokens hear, twice,
+from all Pokémon of the other side, through what the two could do to each other (`matchups.py`), and from their own.
 
 The order of Pokémon, of moves and of the two slots of doubles means nothing: tokens move along with their entities, and
 the vector is made of sums. Pokémon that have fainted, were left at home or are not known yet are in no sum.
@@ -19,9 +19,16 @@ from nemesis.games.pokemon.columns import PLACES, Columns
 from nemesis.games.pokemon.layout import FOE, OWN, POKEMON, POSITION, TEAM
 from nemesis.games.pokemon.matchups import EDGE_FEATURES, MatchupEstimator, Matchups, Standing
 from nemesis.games.pokemon.pointer_head import Pointers, token_widths
-from nemesis.games.pokemon.readers import ConditionReader, FactTable, IdentityReader, MoveReader, SlotReader
+from nemesis.games.pokemon.readers import (
+    ConditionReader,
+    FactTable,
+    IdentityReader,
+    MoveReader,
+    NumberReader,
+    SlotReader,
+    skinny_weight,
+)
 
-_ROUNDS = 2  # of hearing from the others
 _ABSENT = -1e4  # drives a relu to zero
 
 
@@ -46,11 +53,11 @@ class PokemonEncoder(nn.Module):
         self.befallen = SlotReader(slots, token, move)
         self.moves = MoveReader(token, move)
         self.numbers = NumberReader(token)
-        self.rounds = nn.ModuleList(Round(token) for _ in range(_ROUNDS))
+        self.first_hearing, self.thinking, self.second_hearing = Hearing(token), Thinking(token), Hearing(token)
         self.norm = nn.LayerNorm(token)
-        self.member_sum = nn.Linear(token, token)
+        self.member_sum = nn.Linear(token, token // 2)
         self.slot_sum = nn.Linear(token, token)
-        self.vector = nn.Linear(5 * token, width)
+        self.vector = nn.Linear(4 * token, width)
         self.gimmick = Columns(PLACES.position[POSITION.columns("gimmick")][:slots])
         self.switches = SwitchReader(slots, brought)
 
@@ -70,9 +77,9 @@ class PokemonEncoder(nn.Module):
         rows = standing.place.unsqueeze(-1).expand_as(befallen)
         tokens = tokens.scatter_add(2, rows, befallen.to(tokens.dtype))  # (n, side, member, token)
         absent = ((standing.able - 1) * -_ABSENT).unsqueeze(-1)
-        for hear in self.rounds:
-            tokens = hear(tokens, matchups.edges, absent)
-        tokens = self.norm(tokens)
+        tokens = self.first_hearing(tokens, matchups.edges, absent)
+        tokens = self.thinking(tokens)
+        tokens = self.norm(self.second_hearing(tokens, matchups.edges, absent))
 
         slots = tokens.gather(2, rows) * present + befallen
         member_sum = relu(self.member_sum(tokens) + absent).sum(2) / 2
@@ -91,29 +98,39 @@ class PokemonEncoder(nn.Module):
         return vector.view(*lead, -1), Pointers(*(part.view(*lead, *part.shape[1:]) for part in pointers))
 
 
-class Round(nn.Module):
-    """Each Pokémon hears from every one of the other side and from its own side, then thinks: two residual layers."""
+class Hearing(nn.Module):
+    """Each Pokémon hears from every one of the other side and from its own side, in a residual layer."""
 
     def __init__(self, token: int) -> None:
         super().__init__()
-        heard = 8 * -(-token // 16)
+        heard = token // 2
         self.norm = nn.LayerNorm(token)
         self.speak = nn.Linear(token, 3 * heard)
-        self.relate = nn.Linear(EDGE_FEATURES, heard, bias=False)
+        self.relate = skinny_weight(EDGE_FEATURES, heard)
         self.hear = nn.Linear(2 * heard, token)
-        self.think_norm = nn.LayerNorm(token)
-        self.inner = nn.Linear(token, 2 * token)
-        self.outer = nn.Linear(2 * token, token)
 
     def forward(self, tokens: Tensor, edges: Tensor, absent: Tensor) -> Tensor:
         """Take tokens (n, side, member, token), edges (n, side, member, other, …) and absent (n, side, member, 1)."""
         listener, other, mate = self.speak(self.norm(tokens)).chunk(3, dim=-1)
         other = (other + absent).flip(1).unsqueeze(2)
         # In place, since this is by far the largest tensor: (n, side, member, other, heard).
-        across = self.relate(edges).add_(listener.unsqueeze(3)).add_(other).relu_().sum(3)
+        across = (edges @ self.relate).add_(listener.unsqueeze(3)).add_(other).relu_().sum(3)
         within = relu(mate + absent).sum(2, keepdim=True).expand_as(across)
-        tokens = tokens + self.hear(torch.cat((across, within), dim=-1))
-        thought: Tensor = self.outer(self.inner(self.think_norm(tokens)).relu_())
+        heard: Tensor = self.hear(torch.cat((across, within), dim=-1))
+        return tokens + heard
+
+
+class Thinking(nn.Module):
+    """Each Pokémon by itself, in a residual layer."""
+
+    def __init__(self, token: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(token)
+        self.inner = nn.Linear(token, token)
+        self.outer = nn.Linear(token, token)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        thought: Tensor = self.outer(self.inner(self.norm(tokens)).relu_())
         return tokens + thought
 
 
@@ -134,28 +151,6 @@ class StandingReader(nn.Module):
         present, place = here.max(-1)
         able = (species > 0) & (fainted == 0) & (brought != layout.BROUGHT.index("no"))
         return Standing(share=hp / max_hp.clamp(min=1), able=able.float(), place=place, present=present)
-
-
-class NumberReader(nn.Module):
-    """What is known of each Pokémon in numbers, and whose it is."""
-
-    scale: Tensor
-
-    def __init__(self, token: int) -> None:
-        super().__init__()
-        numbers = {"level": 0.01, "status_turns": 0.25, "active": 1.0, "fainted": 1.0, "terastallized": 1.0}
-        numbers |= {"seen": 1.0, "item_revealed": 1.0, "ability_revealed": 1.0}
-        self.columns = Columns(PLACES.pokemon[..., [POKEMON.column(name) for name in numbers]])
-        self.register_buffer("scale", torch.tensor([*numbers.values()]), persistent=False)
-        self.read = nn.Linear(len(numbers) + 2 + 6, token)
-        self.side = nn.Parameter(torch.empty(2, 1, token))
-        nn.init.normal_(self.side, std=0.3)
-
-    def forward(self, view: Tensor, standing: Standing, matchups: Matchups) -> Tensor:
-        numbers = (self.columns(view) * self.scale).clamp_(max=1)
-        share = standing.share.unsqueeze(-1)
-        read: Tensor = self.read(torch.cat((numbers, share, share >= 1, matchups.stats.clamp(max=4)), dim=-1))
-        return read + self.side
 
 
 class SwitchReader(nn.Module):

@@ -57,7 +57,7 @@ class PokemonGame:
         return GameSpec(
             name=f"pokemon:{self.format.id}",
             view_size=layout.VIEW_SIZE,
-            actions=action_space(self.format.slots).size,
+            actions=action_space(self.format.slots, self.format.brought).size,
             utility_scale=1.0,
         )
 
@@ -80,7 +80,7 @@ class PokemonGame:
         return BattlePool(self._stock, setting, self._teams, settings.hosts, seed)
 
     def encoder(self, width: int) -> nn.Module:
-        return PokemonEncoder(width, self.format.slots, self.format.mod)
+        return PokemonEncoder(width, self.format.slots, self.format.mod, self.format.brought)
 
     def action_head(self, width: int) -> nn.Module:
         return PokemonActionHead(width, self.format.slots)

@@ -48,10 +48,13 @@ _IMMUNE_ABILITIES = {
     _TOX: ("immunity", "pastelveil"),
 }
 _IMMUNE_TO_ALL = ("comatose", "purifyingsalt", "goodasgold", "shieldsdown")
+_IDLE = 0.06  # what a turn without an attack costs, for it gives the foe time
 # What using up a gimmick costs, by place in GIMMICKS; a mega evolution is better early.
 _GIMMICK_COST = np.array(
     [{"terastallize": 0.12, "zmove": 0.15, "dynamax": 0.15}.get(name, -0.1) for name in GIMMICKS], np.float32
 )
+
+W=1.0
 
 
 @dataclass(frozen=True)
@@ -155,7 +158,7 @@ class Judgement:
         there = prospects.present[:, None]
         mean = (fights * there).sum(-1) / np.maximum(there.sum(-1), 1)
         falls = knock_out(taken, hp)
-        return np.asarray((1 - falls) * mean - np.minimum(taken, hp) - STANDING * falls)
+        return np.asarray((1 - falls) * mean * W - np.minimum(taken, hp) - STANDING * falls)
 
     @cached_property
     def _hazards(self) -> Floats:
@@ -262,7 +265,7 @@ class Judgement:
         lost = hp - np.maximum(left, 0) + STANDING * falls
         rest = self._rest(np.maximum(left, 0), np.maximum(foe_hp - damage * acts, 0.01))
         going_on = (1 - fells * acts) * (1 - falls)
-        worth = gained - lost + going_on * rest + self._bonus[..., None] * acts
+        worth = gained - lost + going_on * rest * W + self._bonus[..., None] * acts
         worth = np.where(self._pivots, self._pivot(gained, first, answer, falls), worth)
         worth -= self._gimmick_cost[..., None, None]
         return np.where(present, worth, -2)
@@ -355,7 +358,8 @@ class Judgement:
             self.prospects.own["moves"]
         )
         protects = np.where(self.fact("protects") > 0, np.where(repeated, -0.6, -0.12), 0)
-        return np.asarray(lays + shields + clears + drives_out + protects, np.float32)
+        idle = np.where(self.fact("category") == _STATUS, -_IDLE, 0)
+        return np.asarray(lays + shields + clears + drives_out + protects + idle, np.float32)
 
     @cached_property
     def _pivots(self) -> BoolArray:
@@ -369,7 +373,7 @@ class Judgement:
 
     def _pivot(self, gained: Floats, first: BoolArray, answer: Floats, falls: Floats) -> Floats:
         """Return what a move that brings somebody else in is worth: (n, slot, variant, move, foe)."""
-        hidden = np.where(self._bench, 0, -np.inf)
+        hidden = np.where(self._bench, 0, -9)
         spared, hurt = (
             (self._entering(taken) + hidden).max(-1)[:, None, None, None, None]
             for taken in (np.zeros_like(self._hazards), self.reply.sum(1)[:, :TEAM])

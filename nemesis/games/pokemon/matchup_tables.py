@@ -23,6 +23,13 @@ _VARYING_POWER = 60  # where the simulator alone knows
 _NOTHING = 1e-9  # a factor of zero that has a logarithm
 _SAME_TYPE = 1.5
 _HIGHEST_BOOST = 6
+_NATURES = {
+    "lonely": ("atk", "def"), "adamant": ("atk", "spa"), "naughty": ("atk", "spd"), "brave": ("atk", "spe"),
+    "bold": ("def", "atk"), "impish": ("def", "spa"), "lax": ("def", "spd"), "relaxed": ("def", "spe"),
+    "modest": ("spa", "atk"), "mild": ("spa", "def"), "rash": ("spa", "spd"), "quiet": ("spa", "spe"),
+    "calm": ("spd", "atk"), "gentle": ("spd", "def"), "careful": ("spd", "spa"), "sassy": ("spd", "spe"),
+    "timid": ("spe", "atk"), "hasty": ("spe", "def"), "jolly": ("spe", "spa"), "naive": ("spe", "spd"),
+}  # fmt: skip
 _WEATHER_POWER = {
     "raindance": {"water": 1.5, "fire": 0.5},
     "primordialsea": {"water": 1.5, "fire": 0.0},
@@ -55,6 +62,7 @@ def factors(mod: str, slots: int) -> Factors:
     screened = 2.0 if slots == 1 else 1.5
     parts = [
         (_of_pokemon("species"), 0, _species(tables)),
+        (_of_pokemon("nature"), 0, _natures()),
         (_of_pokemon("types"), 0, _rows(attack=_same_type(), defence=tables.chart.T)),
         (_of_pokemon("item"), 0, _items(tables.items)),
         (_of_pokemon("ability"), 0, _abilities(tables.abilities)),
@@ -113,6 +121,15 @@ def _species(tables: dex.Tables) -> Array:
     rows = np.zeros((len(tables.species.values), FACTORS), np.float32)
     rows[:, BASE] = 2 * tables.species["base_stats"] + average_spread
     rows[:, 0] += 100  # HP grows by the level besides
+    return rows
+
+
+def _natures() -> Array:
+    """Return what a nature adds to base stats that are guessed; the tenth that it changes, of a usual stat."""
+    rows = np.zeros((len(layout.NATURES), FACTORS), np.float32)
+    for nature, (raised, lowered) in _NATURES.items():
+        rows[layout.NATURES.index(nature), 1 + STATS.index(raised)] = 25
+        rows[layout.NATURES.index(nature), 1 + STATS.index(lowered)] = -25
     return rows
 
 

@@ -53,7 +53,6 @@ class Matchups(NamedTuple):
     stats: Tensor  # (n, side, member, HP and the five stats) as they work now, about 1 at any level
     edges: Tensor  # (n, side, member, member of the other side, EDGE_FEATURES)
     aims: Tensor  # (n, side, slot of the other side, member, move, AIM_FEATURES)
-    reach: Tensor  # (n, side, member, move) mean damage to those of the other side who can still fight
     types: Tensor  # (n, side, member, move) type ids
 
 
@@ -87,7 +86,7 @@ class MatchupEstimator(nn.Module):
     @torch.no_grad()
     def forward(self, view: Tensor, standing: Standing) -> Matchups:
         numbers = self.numbers(view).int()
-        own_types = numbers[..., 1:3].long()
+        own_types = numbers[..., 2:4].long()
         numbers[..., -1] *= numbers[..., 0]  # the species, if terastallised
         rows = embedding_bag((numbers + self.offset).flatten(0, 2), self.table, mode="sum").view(*numbers.shape[:3], -1)
         factor = rows[..., STAT.start :].exp()
@@ -97,18 +96,16 @@ class MatchupEstimator(nn.Module):
         stats = torch.where(known[..., 2:3] > 0, known[..., 1:], average).clamp_(min=1)
         stats *= factor[..., : STAT.stop - STAT.start]
         attack = factor[..., ATTACK.start - STAT.start : ATTACK.stop - STAT.start]
-        effect = factor[..., DEFENCE.start - STAT.start :].flip(1)  # of the other side
+        effect = factor[..., DEFENCE.start - STAT.start :]
 
         force, meets, move_type = self._force(view, stats, level, attack, own_types)
-        damage = (_take(_shield(effect, stats.flip(1)), meets) * force.unsqueeze(2)).clamp_(max=_MOST)
-        known_damage, likely = damage.split((TEAM * MOVES, TEAM * 2), dim=-1)  # (n, side, target, member · move)
-        able = standing.able.flip(1).unsqueeze(-1)
-        reach = (known_damage * able).sum(2) / able.sum(2).clamp_(min=1)
+        # From here on the side of the targets comes first: (n, side, target, other side's member · move).
+        damage = (_take(_shield(effect, stats), meets.flip(1)) * force.flip(1).unsqueeze(2)).clamp_(max=_MOST)
+        known_damage, likely = damage[..., : TEAM * MOVES], damage[..., TEAM * MOVES :]
         return Matchups(
             stats=stats / torch.add(10, level, alpha=3),
             edges=self._edges(view, known_damage, likely, stats[..., -1], standing),
-            aims=_aims(known_damage, effect, move_type, standing),
-            reach=reach.view(-1, 2, TEAM, MOVES),
+            aims=_aims(known_damage, effect, move_type.flip(1), standing),
             types=move_type.view(-1, 2, TEAM, MOVES),
         )
 
@@ -132,15 +129,15 @@ class MatchupEstimator(nn.Module):
         return force, meets, move_type.flatten(2)
 
     def _edges(self, view: Tensor, known: Tensor, likely: Tensor, speed: Tensor, standing: Standing) -> Tensor:
-        """Relate each Pokémon to each of the other side; damage is (n, side, target, member · move)."""
+        """Relate each Pokémon to each of the other side: what it gives and takes, and who is faster."""
         best = known.view(*known.shape[:3], TEAM, MOVES).amax(-1)
         guess = likely.view(*known.shape[:3], TEAM, 2).amax(-1)
-        knock_out = (best / standing.share.flip(1).unsqueeze(-1).clamp(min=0.01)).clamp_(max=1)
+        knock_out = (best / standing.share.unsqueeze(-1).clamp(min=0.01)).clamp_(max=1)
         own, other = speed.unsqueeze(-1), speed.flip(1).unsqueeze(-2)
         faster = (10 * (own - other) / (own + other)).clamp_(-1, 1)
         faster *= 1 - 2 * (view[:, self.trick_room] > 0).float()[:, None, None, None]
-        damage = torch.stack((best, guess, knock_out), dim=-1)
-        return torch.cat((damage.transpose(2, 3), damage.flip(1), faster.unsqueeze(-1)), dim=-1)
+        taken = torch.stack((best, guess, knock_out), dim=-1)
+        return torch.cat((taken.flip(1).transpose(2, 3), taken, faster.unsqueeze(-1)), dim=-1)
 
 
 def _shield(effect: Tensor, stats: Tensor) -> Tensor:
@@ -159,13 +156,13 @@ def _take(rows: Tensor, column: Tensor) -> Tensor:
 
 def _aims(damage: Tensor, effect: Tensor, move_type: Tensor, standing: Standing) -> Tensor:
     """Tell what each move does to whoever stands in the slots of the other side."""
-    place, present = standing.place.flip(1).unsqueeze(-1), standing.present.flip(1).unsqueeze(-1)
+    place, present = standing.place.unsqueeze(-1), standing.present.unsqueeze(-1)
     damage = damage.gather(2, place.expand(-1, -1, -1, damage.shape[-1]))
     effect = _take(effect.gather(2, place.expand(-1, -1, -1, TYPES)), move_type)
-    left = standing.share.flip(1).unsqueeze(-1).gather(2, place).clamp_(min=0.01)
+    left = standing.share.unsqueeze(-1).gather(2, place).clamp_(min=0.01)
     features = torch.stack((damage, (damage / left).clamp_(max=1), (effect - 1).clamp_(max=3)), dim=-1)
     features *= present.unsqueeze(-1)
-    return features.view(*features.shape[:3], TEAM, MOVES, AIM_FEATURES)
+    return features.flip(1).view(*features.shape[:3], TEAM, MOVES, AIM_FEATURES)
 
 
 def _columns(name: str) -> range:

@@ -22,7 +22,7 @@ from nemesis.games.pokemon.actions import PICKS
 from nemesis.games.pokemon.layout import TEAM
 from nemesis.games.pokemon.matchups import AIM_FEATURES
 
-_RANK = 16
+_RANK = 15  # a score and this many more come out of a matrix in one go
 
 
 class Pointers(NamedTuple):
@@ -38,8 +38,9 @@ class Pointers(NamedTuple):
 
 
 def token_widths(width: int) -> tuple[int, int]:
-    """Return the widths of the tokens of Pokémon and of moves."""
-    return 8 * -(-width // 16), 8 * -(-width // 32)
+    """Return the widths of the tokens of Pokémon and of moves: about a half and a quarter of the policy's."""
+    move = 8 * max(1, round(width / 32))
+    return 2 * move, move
 
 
 class PokemonActionHead(nn.Module):
@@ -60,12 +61,13 @@ class SinglesHead(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
         token, move = token_widths(width)
-        self.think = nn.Linear(width, 3 * token)
-        self.slot = nn.Linear(token, 2 * token, bias=False)
-        self.move = nn.Linear(move + AIM_FEATURES, token, bias=False)
-        self.gimmick = nn.Embedding(len(layout.GIMMICKS), token)
-        self.member = nn.Linear(token, 2 * token, bias=False)
-        self.move_score, self.switch_score, self.lead_score = (_score(token, rank=0) for _ in range(3))
+        hidden = move
+        self.think = nn.Linear(width, 3 * hidden)
+        self.slot = nn.Linear(token, 2 * hidden, bias=False)
+        self.move = nn.Linear(move + AIM_FEATURES, hidden, bias=False)
+        self.gimmick = nn.Embedding(len(layout.GIMMICKS), hidden)
+        self.member = nn.Linear(token, 2 * hidden, bias=False)
+        self.move_score, self.switch_score, self.lead_score = (_score(hidden, rank=0) for _ in range(3))
 
     def forward(self, features: Tensor, pointers: Pointers) -> Tensor:
         move, switch, lead = self.think(features).unsqueeze(-2).chunk(3, dim=-1)

@@ -145,7 +145,7 @@ class Prospects:
         moves = self.estimator.join(known, self.estimator.guesses(self.foes))
         damage = self.estimator.estimate(self.foes, moves, self.own, spread=self.slots > 1)
         unknown = (known.number == 0).any(-1, keepdims=True)
-        trusted = np.concatenate([np.ones_like(known.power), np.where(unknown, _GUESS, 0).repeat(2, -1)], -1)
+        trusted = np.concatenate([np.ones_like(known.power), np.where(unknown, _GUESS, 0).repeat(3, -1)], -1)
         expected = damage.expected * (trusted * self._tempo(moves))[..., None] * self.present[:, :, None, None]
         physical = moves.category[..., None] == _PHYSICAL
         return np.where(physical, expected, 0).max(2), np.where(physical, 0, expected).max(2)

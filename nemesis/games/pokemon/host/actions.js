@@ -1,9 +1,9 @@
 // What a seat may do, read from its request alone: request → legal mask, action index → Showdown choice, and back.
 //
 // Singles, 20 actions: 0–3 moves, 4–7 the same with the gimmick, 8–13 switch to place 1–6 of the request, 14–19 lead at
-// team preview. Doubles, 45 · 45 + 90: the first slot's option · 45 + the second slot's, then the picks at team preview. An
-// option is 10 · move + 5 · gimmick + target (−2, −1, none, +1, +2), or 40–43 a switch, or 44 a pass. `actions.py` holds the
-// same spaces.
+// team preview. Doubles, 45 · 45 + 90: the first slot's option · 45 + the second slot's, then the picks at team preview.
+// An option is 10 · move + 5 · gimmick + target (−2, −1, none, +1, +2), or 40–43 a switch, or 44 a pass. `actions.py`
+// holds the same spaces.
 //
 // Everything that the simulator accepts is legal, each choice under one index. A move that aims at nothing in particular
 // has the target "none" and no other. A target may have fainted: the request does not tell which foes stand, and to the
@@ -43,7 +43,7 @@
  * @typedef {object} ActionSpace
  * @property {number} size
  * @property {(request: Request, bits: Uint8Array) => void} mask sets the bits of legal actions, lowest bit first
- * @property {(request: Request, index: number) => string} choice of a legal action
+ * @property {(request: Request, index: number) => string} choice of an action; the simulator refuses it if it is not legal
  * @property {(request: Request, choice: string) => number} index of a choice, or -1 if it is not legal
  */
 
@@ -270,17 +270,17 @@ function listMoves(active, slot, gimmick, options) {
 }
 
 /**
- * A slot may stay empty if there are more slots to fill than Pokémon to come in.
+ * A slot may stay empty where there are fewer Pokémon to come in than slots to fill.
  * @param {Request} request
  * @param {boolean[]} forced
  * @param {OptionList} options
  */
 function listPass(request, forced, options) {
   const { pokemon } = request.side;
-  let missing = Number(forced[0]) + Number(forced[1]);
-  const one = missing === 1;
-  for (let place = 2; place < pokemon.length; place++) if (!hasFainted(pokemon[place])) missing--;
-  if (missing > 0) options.add(PASS, missing === 1 && !one ? PASS : NONE);
+  const leaving = Number(forced[0]) + Number(forced[1]);
+  let healthy = 0;
+  for (let place = 2; place < pokemon.length; place++) if (!hasFainted(pokemon[place])) healthy++;
+  if (healthy < leaving) options.add(PASS, leaving === 2 && healthy === 1 ? PASS : NONE);
 }
 
 /**
@@ -348,7 +348,10 @@ function set(bits, index) {
 function moveText(request, slot, move, withGimmick, target) {
   const words = ['move', move + 1];
   if (target !== NO_TARGET) words.push(TARGETS[target]);
-  if (withGimmick) words.push(GIMMICKS[gimmickOf(/** @type {Active[]} */ (request.active)[slot])]);
+  if (withGimmick) {
+    const active = request.active?.[slot];
+    words.push((active && GIMMICKS[gimmickOf(active)]) || 'gimmick'); // none is offered: the simulator must refuse it
+  }
   return words.join(' ');
 }
 
@@ -370,8 +373,8 @@ function teamText(request, places, brought) {
  */
 function picksOf(members) {
   return [...PICKS.keys()].filter((pick) => {
-    const leads = PICKS[pick].slice(0, 2);
-    return PICKS[pick].every((place) => place < Math.max(members, 4)) && leads.every((place) => place < Math.max(members, 2));
+    const [one, other, ...back] = PICKS[pick];
+    return Math.max(one, other) < Math.max(members, 2) && Math.max(...back) < Math.max(members, 4);
   });
 }
 

@@ -11,7 +11,7 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 
 import { playRandomly, seededRandom, startBattle } from './play.js';
 import { generatedTeam, wildTeam } from './random-teams.js';
-import { loadSimulator, simulatorModule } from './simulator.js';
+import { loadSimulator } from './simulator.js';
 
 /** @import { Simulator } from './simulator.js' */
 
@@ -98,8 +98,7 @@ function jobsOf(formats, battles, seed) {
  */
 function ask(worker, job) {
   return new Promise((resolve, reject) => {
-    worker.once('message', resolve);
-    worker.once('error', reject);
+    worker.removeAllListeners().once('message', resolve).once('error', reject);
     worker.postMessage(job);
   });
 }
@@ -131,8 +130,7 @@ function excerpts(stock, overlaid) {
 }
 
 async function serve() {
-  const simulator = loadSimulator({ overlay: false });
-  if (workerData.path) (await import(workerData.path)).installOverlay(simulatorModule);
+  const simulator = loadSimulator({ overlay: workerData.path ? (await import(workerData.path)).installOverlay : false });
   parentPort?.on('message', (job) => parentPort?.postMessage(transcript(simulator, job)));
 }
 

@@ -131,7 +131,7 @@ class Trial {
     const text = this.space.choice(request, index);
     const open = !request.active?.some(hidesMoves);
     const reads = this.job.slots === 1 || this.random(READ_ONE_IN) === 0;
-    if (reads && this.space.index(request, text) !== index) this.complain(request, `${text}: does not lead back to ${index}`);
+    if (reads && this.space.index(request, text) !== index) this.complain(request, `${text}: not read as ${index}`);
     const outcome = this.attempt(side, text);
     if (reads && outcome.accepted && open && this.space.index(request, outcome.recorded) !== index) {
       this.complain(request, `${text}: recorded as ${outcome.recorded}`);
@@ -233,7 +233,8 @@ class Trial {
    * @param {string} what
    */
   complain(request, what) {
-    if (this.problems.length < MOST_PROBLEMS) this.problems.push(`${this.job.format}: ${what} in ${JSON.stringify(request)}`);
+    if (this.problems.length === MOST_PROBLEMS) return;
+    this.problems.push(`${this.job.format}: ${what} in ${JSON.stringify(request)}`);
   }
 }
 
@@ -302,7 +303,8 @@ function sights(request) {
     const healthy = bench.filter((/** @type {any} */ member) => member.condition !== '0 fnt').length;
     const leaving = request.forceSwitch.filter(Boolean).length;
     if (leaving === 2) seen.add(healthy === 1 ? 'two forced, one left' : 'two forced');
-    if (pokemon.some((/** @type {any} */ member) => member.reviving)) seen.add(healthy ? 'reviving' : 'reviving the only one');
+    const reviving = pokemon.some((/** @type {any} */ member) => member.reviving);
+    if (reviving) seen.add(healthy ? 'reviving' : 'reviving the only one');
   }
   request.active?.forEach((/** @type {any} */ active, /** @type {number} */ slot) => {
     if (pokemon[slot].condition === '0 fnt') return seen.add('fainted slot');

@@ -1,8 +1,9 @@
 // Events that nobody listens to end at once, and the others look only at effects that may listen.
 
-import { attach, attachedTo, carriedBy, listenersOf } from './overlay-listeners.js';
+import { heardOnField, heardOnPokemon, listenersOf } from './overlay-listeners.js';
 
 /** @import { EventHooks, Hook } from './overlay-listeners.js' */
+/** @import { Modules } from './simulator.js' */
 
 const MOST_DEPTH = 8;
 const MOST_UNSENT_LINES = 1000;
@@ -16,8 +17,8 @@ let Side;
 /** @type {any} */
 let stock;
 
-/** @param {(name: string) => any} load a module of the simulator */
-export function installEvents(load) {
+/** @param {Modules} modules */
+export function installEvents({ load }) {
   ({ Pokemon } = load('pokemon'));
   ({ Side } = load('side'));
   const { prototype } = load('battle').Battle;
@@ -36,37 +37,33 @@ export function installEvents(load) {
  */
 export function mayBeHeard(battle, hooks, target, source) {
   if (battle.format[hooks.name] !== undefined || battle.events !== null || battle.deserialized) return true;
-  const attached = attachedTo(battle);
+  const field = heardOnField(battle);
   const { own } = hooks;
   if (own !== null) {
-    if (attached[own.index] === 1) return true;
-    if (target instanceof Pokemon && carriedBy(battle, target)[own.index] === 1) return true;
+    if (field[own.index] === 1) return true;
+    if (target instanceof Pokemon && heardOnPokemon(target)[own.index] === 1) return true;
   }
-  if (source !== null && hooks.source !== null) {
-    const { index } = hooks.source;
-    if (attached[index] === 1 || carriedBy(battle, source)[index] === 1) return true;
-  }
-  if (target instanceof Pokemon) return hooks.around && aroundMayHear(battle, hooks, attached);
+  if (source !== null && hooks.source !== null && heardOnPokemon(source)[hooks.source.index] === 1) return true;
+  if (target instanceof Pokemon) return hooks.around && aroundMayHear(battle, hooks, field);
   return target instanceof Side;
 }
 
 /**
  * @param {any} battle
  * @param {EventHooks} hooks
- * @param {Uint8Array} attached
+ * @param {Uint8Array} field
  */
-function aroundMayHear(battle, { ally, foe, any }, attached) {
-  if (ally !== null && attached[ally.index] === 1) return true;
-  if (foe !== null && attached[foe.index] === 1) return true;
-  if (any !== null && attached[any.index] === 1) return true;
+function aroundMayHear(battle, { ally, foe, any }, field) {
+  if (foe !== null && field[foe.index] === 1) return true;
+  if (any !== null && field[any.index] === 1) return true;
   for (const side of battle.sides) {
     if (Object.hasOwn(side, 'allies')) return true; // the format decides for itself who is around
     for (const pokemon of side.active) {
       if (!pokemon) continue;
-      const carried = carriedBy(battle, pokemon);
-      if (ally !== null && carried[ally.index] === 1) return true;
-      if (foe !== null && carried[foe.index] === 1) return true;
-      if (any !== null && carried[any.index] === 1) return true;
+      const heard = heardOnPokemon(pokemon);
+      if (ally !== null && heard[ally.index] === 1) return true;
+      if (foe !== null && heard[foe.index] === 1) return true;
+      if (any !== null && heard[any.index] === 1) return true;
     }
   }
   return false;
@@ -80,7 +77,11 @@ const replacements = {
    * @param {number} [effectOrder]
    */
   initEffectState(state, effectOrder) {
-    if (state.id) attach(this, state.id);
+    const { id, target } = state;
+    if (id) {
+      const heard = target instanceof Pokemon ? heardOnPokemon(target) : heardOnField(this);
+      listenersOf(this.dex).mark(heard, this.dex.conditions.getByID(id));
+    }
     return stock.initEffectState.call(this, state, effectOrder);
   },
 
@@ -210,7 +211,7 @@ const replacements = {
     if (!getKey && !this.deserialized) {
       const hook = listenersOf(this.dex).hooks.get(callbackName);
       if (hook === undefined) return [];
-      if (attachedTo(this)[hook.index] === 0 && carriedBy(this, pokemon)[hook.index] === 0) return [];
+      if (heardOnPokemon(pokemon)[hook.index] === 0 && heardOnField(this)[hook.index] === 0) return [];
     }
     return stock.findPokemonEventHandlers.call(this, pokemon, callbackName, getKey);
   },
@@ -223,7 +224,7 @@ const replacements = {
    * @param {any} [customHolder]
    */
   findSideEventHandlers(side, callbackName, getKey, customHolder) {
-    if (!getKey && !conditionsMayHear(this, callbackName)) return [];
+    if (!getKey && !fieldMayHear(this, callbackName)) return [];
     return stock.findSideEventHandlers.call(this, side, callbackName, getKey, customHolder);
   },
 
@@ -235,7 +236,7 @@ const replacements = {
    * @param {any} [customHolder]
    */
   findFieldEventHandlers(field, callbackName, getKey, customHolder) {
-    if (!getKey && !conditionsMayHear(this, callbackName)) return [];
+    if (!getKey && !fieldMayHear(this, callbackName)) return [];
     return stock.findFieldEventHandlers.call(this, field, callbackName, getKey, customHolder);
   },
 };
@@ -244,8 +245,8 @@ const replacements = {
  * @param {any} battle
  * @param {string} callbackName
  */
-function conditionsMayHear(battle, callbackName) {
+function fieldMayHear(battle, callbackName) {
   if (battle.deserialized) return true;
   const hook = listenersOf(battle.dex).hooks.get(callbackName);
-  return hook !== undefined && attachedTo(battle)[hook.index] === 1;
+  return hook !== undefined && heardOnField(battle)[hook.index] === 1;
 }

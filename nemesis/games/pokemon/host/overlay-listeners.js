@@ -3,10 +3,12 @@
 // The stock simulator asks every ability, item, status and condition in sight for a property whose name, `on` + prefix +
 // event, it builds anew each time; nine in ten events find no listener at all.
 
+import { intern } from './overlay-dex.js';
+
 const PREFIXLESS = new Set(['BeforeTurn', 'Update', 'Weather', 'WeatherChange', 'TerrainChange']);
 const LISTENERS = Symbol('listeners');
-const ATTACHED = Symbol('attached');
-const CARRIED = Symbol('carried');
+const ON_FIELD = Symbol('on field');
+const ON_POKEMON = Symbol('on Pokémon');
 
 /**
  * A callback that some effect of a dex implements.
@@ -79,18 +81,8 @@ export class Listeners {
   }
 }
 
-/** What the conditions listen to that were ever put on a Pokémon, slot, side or field of a battle. */
-class Attached {
-  /** @param {Listeners} listeners */
-  constructor(listeners) {
-    /** @type {Set<string>} */
-    this.ids = new Set();
-    this.listening = new Uint8Array(listeners.hooks.size);
-  }
-}
-
-/** What the ability, item, status and species of a Pokémon listen to, as long as they stay the same. */
-class Carried {
+/** What the effects on a Pokémon listen to, as long as its ability, item, status and species stay and it does not leave. */
+class OnPokemon {
   /**
    * @param {any} pokemon
    * @param {Listeners} listeners
@@ -100,6 +92,7 @@ class Carried {
     this.item = pokemon.item;
     this.status = pokemon.status;
     this.species = pokemon.baseSpecies;
+    this.volatiles = pokemon.volatiles; // replaced as a whole when the Pokémon leaves
     this.listening = new Uint8Array(listeners.hooks.size);
     if (Object.hasOwn(pokemon, 'getAbility') || Object.hasOwn(pokemon, 'getItem')) {
       this.listening.fill(1); // the format decides for itself what the Pokémon carries
@@ -108,6 +101,7 @@ class Carried {
     for (const effect of [pokemon.getAbility(), pokemon.getItem(), pokemon.getStatus(), pokemon.baseSpecies]) {
       listeners.mark(this.listening, effect);
     }
+    for (const id in pokemon.volatiles) listeners.mark(this.listening, listeners.dex.conditions.getByID(id));
   }
 }
 
@@ -121,41 +115,29 @@ export function listenersOf(dex) {
 
 /**
  * @param {any} battle
- * @param {string} id of a condition that is put somewhere in the battle
+ * @returns {Uint8Array} by hook: 1 when a condition that is or was on the field, a side or a slot listens
  */
-export function attach(battle, id) {
-  const listeners = listenersOf(battle.dex);
-  const attached = (battle[ATTACHED] ??= new Attached(listeners));
-  if (attached.ids.has(id)) return;
-  attached.ids.add(id);
-  listeners.mark(attached.listening, battle.dex.conditions.getByID(id));
+export function heardOnField(battle) {
+  return (battle[ON_FIELD] ??= new Uint8Array(listenersOf(battle.dex).hooks.size));
 }
 
 /**
- * @param {any} battle
- * @returns {Uint8Array} by hook: 1 when a condition that is or was in the battle listens
- */
-export function attachedTo(battle) {
-  return battle[ATTACHED].listening;
-}
-
-/**
- * @param {any} battle
  * @param {any} pokemon
- * @returns {Uint8Array} by hook: 1 when what the Pokémon carries listens
+ * @returns {Uint8Array} by hook: 1 when an effect that is or was on the Pokémon listens
  */
-export function carriedBy(battle, pokemon) {
-  let carried = pokemon[CARRIED];
+export function heardOnPokemon(pokemon) {
+  let effects = pokemon[ON_POKEMON];
   if (
-    carried === undefined ||
-    carried.ability !== pokemon.ability ||
-    carried.item !== pokemon.item ||
-    carried.status !== pokemon.status ||
-    carried.species !== pokemon.baseSpecies
+    effects === undefined ||
+    effects.ability !== pokemon.ability ||
+    effects.item !== pokemon.item ||
+    effects.status !== pokemon.status ||
+    effects.species !== pokemon.baseSpecies ||
+    effects.volatiles !== pokemon.volatiles
   ) {
-    carried = pokemon[CARRIED] = new Carried(pokemon, listenersOf(battle.dex));
+    effects = pokemon[ON_POKEMON] = new OnPokemon(pokemon, listenersOf(pokemon.battle.dex));
   }
-  return carried.listening;
+  return effects.listening;
 }
 
 /**
@@ -168,12 +150,4 @@ function callbackNames(effect) {
     if (key.startsWith('on') && effect[key] !== undefined) names.push(key);
   }
   return names;
-}
-
-/**
- * A string put together at run time is slow as a key until V8 has made it unique, as names in source code are.
- * @param {string} name
- */
-function intern(name) {
-  return Object.keys({ [name]: 0 })[0];
 }

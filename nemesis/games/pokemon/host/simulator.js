@@ -17,27 +17,38 @@ const require = createRequire(import.meta.url);
  * @property {typeof import('pokemon-showdown/dist/sim/battle.js').extractChannelMessages} extractChannelMessages
  */
 
-/** @type {boolean | null} */
-let overlaid = null;
+/**
+ * The simulator's own modules, by names such as "battle".
+ * @typedef {object} Modules
+ * @property {(name: string) => any} load
+ * @property {(name: string, exports: object) => void} replace what a module exports to those that are loaded after it
+ */
+
+/** @type {Modules} */
+const modules = {
+  load: (name) => require(`pokemon-showdown/dist/sim/${name}`),
+  replace: (name, exports) => {
+    const module = require.cache[require.resolve(`pokemon-showdown/dist/sim/${name}`)];
+    if (module) module.exports = exports;
+  },
+};
+
+/** @type {Overlay | false | null} */
+let loaded = null;
+
+/** @typedef {(modules: Modules) => void} Overlay */
 
 /**
  * A thread holds one simulator: the package loads its data as it goes, so two of them would share what each changes.
- * @param {{overlay: boolean}} options
+ * @param {{overlay: boolean | Overlay}} options an overlay other than the speed overlay is for tests
  * @returns {Simulator}
  */
 export function loadSimulator({ overlay }) {
-  if (overlaid === null && overlay) installOverlay(simulatorModule);
-  overlaid ??= overlay;
-  if (overlaid !== overlay) throw new Error('This thread has loaded the other simulator already.');
+  const wanted = overlay === true ? installOverlay : overlay;
+  if (loaded === null && wanted) wanted(modules);
+  loaded ??= wanted;
+  if (loaded !== wanted) throw new Error('This thread has loaded another simulator already.');
   const { Battle, Dex, Teams, TeamValidator, PRNG, toID } = require('pokemon-showdown');
-  const { extractChannelMessages } = simulatorModule('battle');
+  const { extractChannelMessages } = modules.load('battle');
   return { Battle, Dex, Teams, TeamValidator, PRNG, toID, extractChannelMessages };
-}
-
-/**
- * @param {string} name of a module of the simulator, such as "battle"
- * @returns {any}
- */
-export function simulatorModule(name) {
-  return require(`pokemon-showdown/dist/sim/${name}`);
 }

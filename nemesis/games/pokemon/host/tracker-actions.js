@@ -4,7 +4,7 @@ import { noteAbility, noteCause } from './tracker-items.js';
 import { passTurn } from './tracker-field.js';
 
 /** @import { MoveFacts } from './tracker-lexicon.js' */
-/** @import { Slot } from './tracker-state.js' */
+/** @import { Pokemon, Side, Slot } from './tracker-state.js' */
 /** @import { Tracker } from './tracker.js' */
 
 /** Bits of an action's outcome. */
@@ -15,6 +15,8 @@ const BROKEN_OFF = OUTCOME.missed | OUTCOME.failed | OUTCOME.immune | OUTCOME.pr
 const LOCKED = 'lockedmove';
 const CALLS_OWN_MOVES = 'sleeptalk';
 const MOST_TOXIC = 15;
+const FOR_TWO_TURNS = ['mustrecharge', 'lockon'];
+const MOST_LOCKED = 2; // turns after the first one
 /** What keeps a Pokémon from moving before it would even loaf. */
 const BEFORE_TRUANT = new Set(['slp', 'frz']);
 
@@ -58,13 +60,24 @@ function move(tracker, parts) {
   const called = from !== null && !locked && from.kind !== 'item' && from.id !== 'pursuit';
   tracker.actor = slot;
   endUntilItActs(slot);
-  if (called) {
-    if (from.kind === 'ability') noteAbility(pokemon, from.id);
-    if (from.id === CALLS_OWN_MOVES) slot.moves.reveal(facts.id);
-  } else {
-    use(tracker, slot, facts, parts, locked);
-  }
+  if (!called) use(tracker, slot, facts, parts, locked);
+  else if (from.kind === 'ability') noteAbility(pokemon, from.id);
+  else call(tracker, slot, facts, parts, from.id);
   commit(tracker, slot, facts, parts);
+}
+
+/**
+ * A move that another one brought about: Pressure still costs PP of the other.
+ * @param {Tracker} tracker
+ * @param {Slot} slot
+ * @param {MoveFacts} facts
+ * @param {string[]} parts
+ * @param {string} caller
+ */
+function call(tracker, { moves, side }, facts, parts, caller) {
+  if (caller === CALLS_OWN_MOVES) moves.reveal(facts.id);
+  const place = moves.ids.indexOf(caller);
+  if (place >= 0 && tracker.lexicon.generation >= 4) moves.spent[place] += pressure(tracker, side, facts, parts);
 }
 
 /**
@@ -82,16 +95,36 @@ function use(tracker, slot, facts, parts, locked) {
   slot.streak = slot.lastMove === facts.id ? slot.streak + 1 : 1;
   slot.lastMove = facts.id;
   slot.actedWithItem = true;
-  if (slot.pokemon?.shownAbility === 'truant') slot.volatiles.set('truant', tracker.turn);
+  if (generation >= 5 && slot.pokemon?.shownAbility === 'truant') slot.volatiles.set('truant', tracker.turn);
   const charged = slot.volatiles.delete('twoturnmove');
+  const bound = locked || charged || (generation === 2 && slot.volatiles.has('lockedmove'));
   // Moves of two turns cost PP in the second one in gen 1, and in the first one since.
-  const free = generation === 1 && facts.charges ? !charged : locked;
+  const free = generation === 1 && facts.charges ? !charged : bound;
   if (!facts.belongs) return;
-  const cost = free ? 0 : 1 + pressure(tracker, slot, facts, parts);
+  const cost = free ? 0 : 1 + pressure(tracker, slot.side, facts, parts);
   const { moves, mimic } = slot;
   if (mimic?.id === facts.id) mimic.spent += cost;
   // In gen 1, what Mimic learned takes its PP.
   if (mimic?.id !== facts.id || generation === 1) moves.spent[moves.reveal(mimic?.id === facts.id ? 'mimic' : facts.id)] += cost;
+}
+
+/**
+ * @param {string | undefined} text in the place of a move's target, which may be `null` or nothing
+ * @returns {text is string}
+ */
+function isIdent(text) {
+  return !!text && text.charCodeAt(0) === 112; // 112 is p
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {string} ident of a Pokémon in a slot, or of one that fainted there
+ * @returns {Slot | undefined}
+ */
+function slotOf(tracker, ident) {
+  if (ident.charCodeAt(3) === 58) return tracker.slotAt(ident); // 58 is : after the letter of a slot
+  const name = tracker.nameIn(ident);
+  return tracker.sideAt(ident).slots.find(({ pokemon }) => pokemon?.name === name);
 }
 
 /**
@@ -102,29 +135,30 @@ function use(tracker, slot, facts, parts, locked) {
  */
 function aim(tracker, { last }, facts, parts) {
   last.move = facts.id;
-  if (!facts.named || !parts[4] || parts[4].charCodeAt(2) === 58) return; // 58 is the colon of a Pokémon without a slot
+  if (!facts.named || !isIdent(parts[4])) return;
   for (let place = 5; place < parts.length; place++) if (parts[place].startsWith('[spread]')) return;
-  const target = tracker.slotAt(parts[4]);
+  const target = slotOf(tracker, parts[4]);
+  if (!target) return;
   last.side = target.side.index;
   last.slot = target.index;
 }
 
 /**
  * @param {Tracker} tracker
- * @param {Slot} slot
+ * @param {Side} side of the user
  * @param {MoveFacts} facts
  * @param {string[]} parts
  * @returns {number} PP that Pressure costs on top
  */
-function pressure(tracker, { side }, facts, parts) {
+function pressure(tracker, side, facts, parts) {
   if (facts.aim === 'none' || tracker.lexicon.generation < 3 || parts.includes('[notarget]', 5)) return 0;
   const foes = tracker.sides[1 - side.index].slots;
   const pressing = (/** @type {Slot} */ slot) =>
     slot.pokemon && !slot.pokemon.fainted && slot.pokemon.shownAbility === 'pressure' && !slot.volatiles.has('gastroacid') ? 1 : 0;
   if (facts.aim === 'foes') return pressing(foes[0]) + pressing(foes[1]);
-  if (parts[4]) {
-    const target = tracker.slotAt(parts[4]);
-    return target.side === side ? 0 : pressing(target);
+  if (isIdent(parts[4])) {
+    const target = slotOf(tracker, parts[4]);
+    return !target || target.side === side ? 0 : pressing(target);
   }
   // The line does not say at whom; it is certain if all that stand there have the ability.
   const standing = foes.filter((slot) => slot.pokemon && !slot.pokemon.fainted);
@@ -187,19 +221,38 @@ function cant(tracker, parts) {
     note(tracker, OUTCOME.failed); // Damp and its like: it is the Pokémon with the ability that the line names
     return;
   }
-  endUntilItActs(slot);
-  if (beginAction(tracker, slot, 'cannot_move') && parts[4]) slot.last.move = tracker.lexicon.move(parts[4]).id;
+  const counts = loseTurn(tracker, slot);
+  if (counts && parts[4]) slot.last.move = tracker.lexicon.move(parts[4]).id;
   if (parts[4] && !parts[4].startsWith('[')) reveal(tracker, slot, parts[4]);
-  tracker.actor = tracker.acting = null;
-  slot.streak = 0;
   if (reason.id === 'slp' || reason.id === 'frz') pokemon.statusTurns++;
-  if (reason.id === 'truant' || reason.id === 'recharge') volatiles.delete('truant');
-  else if (pokemon.shownAbility === 'truant' && !BEFORE_TRUANT.has(reason.id)) volatiles.set('truant', tracker.turn);
+  if (pokemon.shownAbility === 'truant' && tracker.lexicon.generation >= 5) loaf(tracker, volatiles, reason.id);
   if (reason.id === 'recharge' || reason.id === 'flinch') volatiles.delete('mustrecharge');
-  volatiles.delete('twoturnmove');
   if (tracker.lexicon.generation === 1 && reason.id !== 'partiallytrapped') {
     tracker.sides[1 - slot.side.index].slots[0].volatiles.delete('partiallytrapped');
   }
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {Slot} slot
+ * @returns {boolean} whether it is this that counts for the turn
+ */
+export function loseTurn(tracker, slot) {
+  endUntilItActs(slot);
+  tracker.actor = tracker.acting = null;
+  slot.streak = 0;
+  slot.volatiles.delete('twoturnmove');
+  return beginAction(tracker, slot, 'cannot_move');
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {Map<string, number>} volatiles
+ * @param {string} reason why it did not move
+ */
+function loaf({ turn }, volatiles, reason) {
+  if (reason === 'truant' || reason === 'recharge') volatiles.delete('truant');
+  else if (!BEFORE_TRUANT.has(reason)) volatiles.set('truant', turn);
 }
 
 /**
@@ -249,7 +302,7 @@ export function note(tracker, bits) {
  */
 function breakOff({ lexicon }, { volatiles, side, index, lastMove }) {
   volatiles.delete('lockedmove');
-  if (lastMove && lexicon.move(lastMove).stalls) volatiles.delete('stall');
+  if (lexicon.generation >= 6 && lastMove && lexicon.move(lastMove).stalls) volatiles.delete('stall');
   if (lastMove === 'wish' && side.wish[index] === 2) side.wish[index] = 0;
   else if (lastMove === 'healingwish' || lastMove === 'lunardance') side.healingWish[index] = false;
   else if (lastMove === 'minimize' || lastMove === 'defensecurl') volatiles.delete(lastMove);
@@ -301,7 +354,7 @@ function mustRecharge(tracker, parts) {
  * @param {Tracker} tracker
  * @param {string[]} parts
  */
-function turn(tracker, parts) {
+function nextTurn(tracker, parts) {
   tracker.turn = Number(parts[2]);
   tracker.turnIsFresh = true;
   tracker.actor = tracker.acting = null;
@@ -311,21 +364,36 @@ function turn(tracker, parts) {
 /** @param {Tracker} tracker */
 function upkeep(tracker) {
   passTurn(tracker);
-  const { generation } = tracker.lexicon;
   for (const side of tracker.sides) {
     for (const slot of side.slots) {
-      const { pokemon, volatiles } = slot;
-      if (!pokemon || pokemon.fainted) continue;
+      if (!slot.pokemon || slot.pokemon.fainted) continue;
       endOfTurn(slot);
-      if (generation >= 3 && pokemon.status === 'tox' && pokemon.statusBegan < tracker.phase) {
-        pokemon.statusTurns = Math.min(pokemon.statusTurns + 1, MOST_TOXIC);
-      }
-      if (!volatiles.size) continue;
-      if (volatiles.has('stall') && slot.stallTurn !== tracker.turn) volatiles.delete('stall');
-      if (volatiles.has('lockedmove') && slot.lockedTurn !== tracker.turn) volatiles.delete('lockedmove');
-      const recharging = volatiles.get('mustrecharge');
-      if (generation > 1 && recharging !== undefined && recharging < tracker.turn) volatiles.delete('mustrecharge');
+      wear(tracker, slot, slot.pokemon);
     }
+  }
+}
+
+/**
+ * What a turn changes without a line of its own.
+ * @param {Tracker} tracker
+ * @param {Slot} slot
+ * @param {Pokemon} pokemon
+ */
+function wear({ lexicon, phase, turn }, { volatiles, stallTurn, lockedTurn }, pokemon) {
+  const { generation } = lexicon;
+  if (generation >= 3 && pokemon.status === 'tox' && pokemon.statusBegan < phase) {
+    pokemon.statusTurns = Math.min(pokemon.statusTurns + 1, MOST_TOXIC);
+  }
+  if (generation <= 4 && pokemon.shownAbility === 'truant' && !volatiles.delete('truant')) volatiles.set('truant', turn);
+  if (!volatiles.size) return;
+  if (stallTurn !== turn) volatiles.delete('stall');
+  const locked = volatiles.get('lockedmove');
+  const spent = generation > 1 && locked !== undefined && turn - locked >= MOST_LOCKED;
+  if (lockedTurn !== turn || spent) volatiles.delete('lockedmove');
+  if (generation === 1) return;
+  for (const id of FOR_TWO_TURNS) {
+    const began = volatiles.get(id);
+    if (began !== undefined && began < turn) volatiles.delete(id);
   }
 }
 
@@ -349,7 +417,7 @@ export const actionLines = [
   ['move', move],
   ['cant', cant],
   ['faint', faint],
-  ['turn', turn],
+  ['turn', nextTurn],
   ['upkeep', upkeep],
   ['', gap],
   ['-miss', outcome(OUTCOME.missed)],

@@ -20,9 +20,11 @@ export class Duration {
    * @param {number} turns that it lasts; -1 without end
    * @param {string} item that would make it last longer, or ''
    * @param {Pokemon | null} setter
+   * @param {number} phase
    */
-  constructor(id, turns, item, setter) {
+  constructor(id, turns, item, setter, phase) {
     this.id = id;
+    this.began = phase;
     this.layers = 1;
     this.turns = turns;
     this.item = item;
@@ -78,9 +80,9 @@ export class Duration {
  * @param {Pokemon | null} setter
  * @returns {Duration}
  */
-export function begin({ lexicon }, id, setter) {
+export function begin({ lexicon, phase }, id, setter) {
   const item = LENGTHENED_BY[id] ?? '';
-  return new Duration(id, lexicon.duration(id), item && lexicon.isPlayed(item) ? item : '', setter);
+  return new Duration(id, lexicon.duration(id), item && lexicon.isPlayed(item) ? item : '', setter, phase);
 }
 
 /**

@@ -155,6 +155,7 @@ function end(tracker, parts) {
   noteCause(tracker, slot.pokemon);
   if (FUTURE_MOVES.has(id)) slot.side.futureMove[slot.index] = 0;
   else if (id === 'typechange') slot.types = null;
+  else if (id === 'bide') tracker.actor = slot; // it strikes without a line for the move
   else if (id === 'disable') slot.disabledMove = '';
   else if (id === 'encore') slot.encoredMove = '';
   else if (id === 'protosynthesis' || id === 'quarkdrive') slot.paradoxStat = '';
@@ -308,8 +309,10 @@ function exhaust(tracker, slot, name) {
  * @param {Slot} slot
  */
 function trap(tracker, slot) {
+  const { actor } = tracker;
   slot.volatiles.set('trapped', tracker.turn);
-  slot.trapper = tracker.actor;
+  // Jaw Lock holds its user too, as long as its target stays.
+  slot.trapper = actor === slot && actor.last.side >= 0 ? tracker.sides[actor.last.side].slots[actor.last.slot] : actor;
 }
 
 /**

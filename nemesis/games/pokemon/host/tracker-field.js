@@ -115,11 +115,12 @@ function swapSideConditions({ sides: [one, other] }) {
  * @param {Tracker} tracker
  */
 export function passTurn(tracker) {
-  if (tracker.weather) tracker.weather.elapsed++;
-  if (tracker.terrain) tracker.terrain.elapsed++;
-  if (tracker.rooms.size) tick(tracker.rooms);
-  for (const side of tracker.sides) {
-    if (side.conditions.size) tick(side.conditions);
+  const { weather: sky, terrain, rooms, sides, phase } = tracker;
+  if (sky) tick(sky, phase);
+  if (terrain) tick(terrain, phase);
+  tickAll(rooms, phase);
+  for (const side of sides) {
+    tickAll(side.conditions, phase);
     for (const counters of [side.wish, side.futureMove]) {
       if (counters[0]) counters[0]--;
       if (counters[1]) counters[1]--;
@@ -127,11 +128,22 @@ export function passTurn(tracker) {
   }
 }
 
-/** @param {Map<string, Duration>} durations */
-function tick(durations) {
+/**
+ * @param {Duration} duration
+ * @param {number} phase
+ */
+function tick(duration, phase) {
+  if (duration.began !== phase) duration.elapsed++; // what began at the end of this turn loses nothing yet
+}
+
+/**
+ * @param {Map<string, Duration>} durations
+ * @param {number} phase
+ */
+function tickAll(durations, phase) {
   for (const duration of durations.values()) {
-    duration.elapsed++;
-    // What lasts for the turn ends without a line.
+    tick(duration, phase);
+    // What lasts for so short a time ends without a line.
     if (duration.turns > 0 && duration.turns <= 2 && duration.elapsed >= duration.turns) durations.delete(duration.id);
   }
 }

@@ -1,5 +1,6 @@
 // HP, status and stat stages.
 
+import { loseTurn } from './tracker-actions.js';
 import { noteCause } from './tracker-items.js';
 import { BOOSTS } from './tracker-state.js';
 
@@ -30,6 +31,7 @@ function damage(tracker, parts) {
   const { from } = tracker;
   if (!from) return;
   if (from.kind) noteCause(tracker, tracker.pokemonAt(tracker.of) ?? pokemon);
+  else if (from.id === 'confusion') loseTurn(tracker, tracker.slotAt(parts[2]));
   else if (from.id === 'psn' && status === 'tox' && tracker.lexicon.generation <= 2) pokemon.statusTurns++;
 }
 
@@ -71,6 +73,7 @@ function setHp(tracker, parts) {
 function status(tracker, parts) {
   const pokemon = tracker.pokemonAt(parts[2]);
   if (!pokemon) return;
+  pokemon.status = ''; // Rest begins sleep anew
   pokemon.setStatus(parts[3]);
   if (tracker.lexicon.generation === 1 && parts[3] === 'slp') tracker.slotAt(parts[2]).volatiles.delete('mustrecharge');
   tracker.readTags(parts, 4);

@@ -20,7 +20,7 @@ const COPIED_BY = new Set(['trace', 'roleplay', 'entrainment', 'doodle', 'receiv
  */
 export function noteItem(tracker, pokemon, item) {
   if (pokemon.item === item) return;
-  // What heals or boosts once it is used up is named after the line that it was used up.
+  // What works by being used up is named once more after the line that it was used up.
   if (pokemon.itemState === NONE && pokemon.lastItem === item) return;
   pokemon.item = item;
   pokemon.itemState = HELD;
@@ -87,7 +87,7 @@ export function changeAbility(pokemon, old, ability) {
 export function noteCause(tracker, owner) {
   const { from } = tracker;
   if (!from || !owner) return;
-  if (from.kind === 'item') noteItem(tracker, owner, from.id);
+  if (from.kind === 'item' && !tracker.lexicon.isUsedOnOthers(from.id)) noteItem(tracker, owner, from.id);
   else if (from.kind === 'ability') noteAbility(owner, from.id);
 }
 

@@ -53,6 +53,7 @@
 
 const NO_ID = /[^a-z0-9]+/g;
 const DIGITS = /\d+$/;
+const POWER_AT_END = /^(hiddenpower|return|frustration).*\d$/;
 const AIMS_AT_FOES = new Set(['allAdjacentFoes', 'allAdjacent', 'all']);
 const AIMS_AT_ONE = new Set(['normal', 'any', 'adjacentFoe', 'randomNormal', 'scripted']);
 const NAMES_ITS_TARGET = new Set([...AIMS_AT_ONE, 'adjacentAlly', 'adjacentAllyOrSelf']);
@@ -80,6 +81,8 @@ export class Lexicon {
     this.staysBehind = remembering((id) => !!dex.conditions.get(id).noCopy);
     /** Turns that a condition lasts, or -1 if it lasts without end. */
     this.duration = remembering((id) => dex.conditions.get(id).duration || -1);
+    /** Whether an item works on whoever is made to eat or use it, be it another than its holder. */
+    this.isUsedOnOthers = remembering((id) => dex.items.get(id).isBerry || id === 'mentalherb');
     /** Whether an item can be met in this dex. */
     this.isPlayed = remembering((id) => dex.items.get(id).exists && !dex.items.get(id).isNonstandard);
   }
@@ -105,10 +108,11 @@ export class Lexicon {
    * @returns {MoveFacts}
    */
   moveFacts(name) {
-    const plain = name.startsWith('Z-') ? name.slice(2) : name;
-    const entry = this.dex.moves.get(plain);
+    const written = toId(name.startsWith('Z-') ? name.slice(2) : name);
     // A request writes what a dex calls `hiddenpowerfire` and `return` as `hiddenpowerfire70` and `return102`.
-    const id = entry.exists && !toId(plain).startsWith('hiddenpower') ? entry.id : toId(plain).replace(DIGITS, '');
+    const plain = POWER_AT_END.test(written) ? written.replace(DIGITS, '') : written;
+    const entry = this.dex.moves.get(plain);
+    const id = plain.startsWith('hiddenpower') ? plain : entry.id;
     return {
       id,
       basePp: entry.pp,

@@ -32,8 +32,9 @@ export class Own {
     this.left = [];
     /** @type {number[]} what the public had seen it spend by then */
     this.spentBefore = [];
-    /** @type {Pokemon | null} as whom it is on the field */
-    this.shownAs = null;
+    this.onField = false;
+    /** @type {Pokemon | null} as whom it stands there, if not as itself */
+    this.disguise = null;
   }
 
   /** @param {Tracker} tracker */
@@ -51,9 +52,25 @@ export class Own {
    * @returns {number} PP left
    */
   pp(place) {
-    const { shownAs } = this;
-    if (!shownAs) return this.left[place];
-    return Math.max(0, this.left[place] - spent(shownAs, this.moves[place]) + this.spentBefore[place]);
+    if (!this.onField) return this.left[place];
+    return Math.max(0, this.left[place] - this.spentSince(place));
+  }
+
+  /**
+   * @param {number} place of a move
+   * @returns {number} what the public saw it spend since its PP were last known exactly, be it in disguise
+   */
+  spentSince(place) {
+    return this.spent(this.moves[place]) - this.spentBefore[place];
+  }
+
+  /**
+   * @param {string} id of a move
+   * @returns {number}
+   */
+  spent(id) {
+    const shown = publicMove(id);
+    return (this.known?.moves.spentOn(shown) ?? 0) + (this.disguise?.moves.spentOn(shown) ?? 0);
   }
 
   /**
@@ -62,21 +79,18 @@ export class Own {
    */
   standOnField(shownAs, exact) {
     this.seen = true;
-    if (shownAs !== this.shownAs && shownAs !== this.known) this.spentBefore = this.moves.map((id) => spent(shownAs, id));
-    this.shownAs = shownAs;
-    if (!exact) return;
-    for (let place = 0; place < this.moves.length; place++) {
-      this.left[place] = exact[place].pp;
-      this.spentBefore[place] = spent(shownAs, this.moves[place]);
-    }
+    const disguise = shownAs === this.known ? null : shownAs;
+    for (let place = 0; place < this.moves.length; place++) if (exact) this.left[place] = exact[place].pp;
+    if (exact || disguise || !this.onField) this.disguise = disguise;
+    this.onField = true;
+    if (exact) this.spentBefore = this.moves.map((id) => this.spent(id));
   }
 
   leaveField() {
-    for (let place = 0; place < this.moves.length; place++) {
-      this.left[place] = this.pp(place);
-      this.spentBefore[place] = this.known ? spent(this.known, this.moves[place]) : 0;
-    }
-    this.shownAs = null;
+    this.left = this.moves.map((_, place) => this.pp(place));
+    this.disguise = null;
+    this.onField = false;
+    this.spentBefore = this.moves.map((id) => this.spent(id));
   }
 }
 
@@ -114,15 +128,6 @@ export class Memory {
     const same = namesakes.find((own) => own.moves.every((id, index) => id === moves[index]?.id));
     return same ?? namesakes[0];
   }
-}
-
-/**
- * @param {Pokemon} pokemon
- * @param {string} id
- * @returns {number}
- */
-function spent({ moves }, id) {
-  return moves.spentOn(publicMove(id));
 }
 
 /**
@@ -189,7 +194,7 @@ function follow(tracker, side, own, request, place) {
   const slot = onField ? side.slots[place] : null;
   if (!own.moves.length && !slot?.transform) own.learnMoves(tracker);
   if (!slot?.pokemon) {
-    if (own.shownAs) own.leaveField();
+    if (own.onField) own.leaveField();
     return;
   }
   const moves = request.active?.[place]?.moves;

@@ -134,6 +134,7 @@ function arrive(tracker, slot, pokemon, details, condition) {
   if (details.tera) pokemon.teraType = details.tera;
   pokemon.terastallized = details.tera !== '';
   if (condition) pokemon.setCondition(condition);
+  if (tracker.lexicon.generation === 3 && tracker.turn && pokemon.shownAbility === 'truant') slot.volatiles.set('truant', tracker.turn);
   // Both counts begin anew: poison's always, that of sleep in the one generation that had it so.
   if (pokemon.status === 'tox' || (pokemon.status === 'slp' && tracker.lexicon.generation === 5)) pokemon.statusTurns = 0;
 }
@@ -214,8 +215,10 @@ function suspect(side) {
  * @returns {Pokemon | undefined} the one of the team preview
  */
 function unnamed(side, details) {
-  const hidden = side.team.filter((pokemon) => pokemon.name === '' && fits(pokemon, details));
-  return hidden.find((pokemon) => pokemon.species === details.species) ?? hidden[0];
+  const hidden = side.team.filter((pokemon) => pokemon.name === '' && pokemon.baseSpecies.base === details.species.base);
+  const fitting = hidden.filter((pokemon) => fits(pokemon, details));
+  // A disguise may show the level of its wearer.
+  return fitting.find((pokemon) => pokemon.species === details.species) ?? fitting[0] ?? hidden[0];
 }
 
 /**

@@ -1,0 +1,63 @@
+"""A run on real battles: it learns, is measured, goes on exactly after a stop, and leaves battles to watch."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from nemesis.cli import main
+
+SETTINGS = [
+    "game=pokemon:gen1randombattle",
+    "updates=4",
+    "collection.slots=8",
+    "collection.decisions=200",
+    "policy.size=nano",
+    "policy.width=null",
+    "policy.layers=null",
+    "policy.memory=gru",
+    "learner.minibatch=256",
+    "reward.kind=hybrid",
+    "evaluation.matches=2",
+    "evaluation.weights=average",
+    "checkpoints.interval=2",
+    "tracking.tensorboard=false",
+    "pokemon.hosts=2",
+]
+END = Path("checkpoints", "update-00000004")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("pokemon") / "run"
+    assert main(["train", "kuhn", *SETTINGS, "--run", str(run)]) == 0
+    return run
+
+
+def test_a_run_is_measured_against_every_scripted_opponent_and_voids_nothing(finished: Path):
+    lines = [json.loads(line) for line in (finished / "metrics.jsonl").read_text().splitlines()]
+    assert lines[-1]["collection/voided"] == 0
+    assert lines[-1]["collection/ended/played"] > 0
+    for name in ("random", "max_power", "greedy"):
+        assert 0 <= lines[-1][f"evaluation/win_rate_against_{name}_average"] <= 1
+
+
+def test_battles_in_flight_go_on_exactly(finished: Path, tmp_path: Path):
+    other = Path(shutil.copytree(finished, tmp_path / "run"))
+    shutil.rmtree(other / END)
+    assert main(["resume", str(other)]) == 0
+    for name in ("weights", "average", "optimiser", "learner", "collector", "random"):
+        one, two = ((run / END / f"{name}.safetensors").read_bytes() for run in (finished, other))
+        assert one == two, name
+
+
+def test_battles_are_saved_to_watch(finished: Path, capfd: pytest.CaptureFixture[str]):
+    assert len(list((finished / "replays").rglob("*.html"))) >= 1
+    options = ["--matches", "2", "--opponent", "max_power", "--replays", "1"]
+    assert main(["evaluate", str(finished), *options]) == 0
+    text = capfd.readouterr().out
+    assert "against max_power, averaged weights" in text
+    (path,) = re.findall(r"^replay +(.*)$", text, re.MULTILINE)
+    assert "max_power" in Path(path).read_text()
