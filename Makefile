@@ -6,7 +6,7 @@ BIN := .venv/bin
 .PHONY: train test setup clean
 
 train: .venv/installed
-	$(BIN)/nemesis train leduc $(if $(RUN),--run $(RUN))
+	$(BIN)/nemesis train gen1randombattle $(if $(RUN),--run $(RUN))
 
 test: .venv/installed-dev
 	$(BIN)/ruff check .

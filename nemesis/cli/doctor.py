@@ -45,6 +45,7 @@ def doctor() -> int:
         ("cores", str(_cores())),
         ("memory", _memory()),
         ("accelerators", torch_failure or _accelerators()),
+        ("Pokémon simulator", _simulator()),
         ("TensorBoard", _failure("torch.utils.tensorboard") or "ready"),
         ("Weights & Biases", _failure("wandb") or "ready"),
     )
@@ -95,6 +96,18 @@ def _failure(module: str) -> str | None:
     except Exception as error:
         return f"installed, but its import fails: {error}"
     return None
+
+
+def _simulator() -> str:
+    from nemesis.core.errors import UserError
+    from nemesis.games.pokemon.node import find_node, is_installed, node_version
+
+    try:
+        node = find_node("bundled")
+    except UserError as error:
+        return str(error)
+    state = "ready" if is_installed() else "not installed yet; the first battle or `make` installs it"
+    return f"{state}, Node {node_version(node)}"
 
 
 def _cores() -> int:

@@ -352,9 +352,14 @@ def _say(console: Console, sentence: str, style: str | None = None) -> None:
 
 @contextmanager
 def _warnings_shown(display: Display) -> Iterator[None]:
-    """Show what the package warns of on the display, beside writing it to the log."""
+    """Show the first line of what the package warns of on the display; the log has it all."""
+
+    def show(record: logging.LogRecord) -> None:
+        line, _, _ = record.getMessage().partition("\n")
+        display.note(f"Warning: {line}")
+
     handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: display.note(f"Warning: {record.getMessage()}")  # type: ignore[method-assign]
+    handler.emit = show  # type: ignore[method-assign]
     logger = logging.getLogger("nemesis")
     logger.addHandler(handler)
     try:

@@ -87,7 +87,17 @@ class Estimator:
             name: dex.vocabulary().number("moves", name)
             for name in ("freezedry", "terablast", "weatherball", "psystrike", "thunder", "hurricane", "blizzard")
         }
-        self._columns_of_chart = np.ascontiguousarray(self.tables.chart.T)  # (defending type, attacking type)
+        special = (
+            "fire",
+            "water",
+            "grass",
+            "electric",
+            "psychic",
+            "ice",
+            "dragon",
+            "dark",
+        )  # until types ceased to tell
+        self._physical_type = np.array([False] + [name not in special for name in dex.vocabulary().types])
         self._screen_breaking = self._set("brickbreak", "psychicfangs", "ragingbull")
         self._typed_by_user = self._set("revelationdance", "judgment", "multiattack", "ivycudgel", "ragingbull")
 
@@ -113,7 +123,7 @@ class Estimator:
         types = np.concatenate([attackers.own_types, np.zeros_like(attackers.own_types[..., :1])], -1)
         physical = (attackers.boosted[..., ATTACK] >= attackers.boosted[..., SPECIAL_ATTACK])[..., None]
         if self.generation <= 3:
-            physical = np.where(types > 0, ~np.isin(types, self._special_types()), physical)
+            physical = np.where(types > 0, self._physical_type[types], physical)
         category = np.broadcast_to(np.where(physical, _PHYSICAL, _SPECIAL), types.shape)
         power = np.where(types > 0, _GUESSED_POWER, [0, 0, _COVERAGE_POWER]).astype(np.float32)
         facts = np.zeros((*types.shape, dex.BLOCKS["moves"].width), np.int16)
@@ -157,10 +167,6 @@ class Estimator:
         chosen = np.zeros(len(dex.vocabulary().moves) + 1, np.bool_)
         chosen[dex.vocabulary().numbers("moves", *names)] = True
         return chosen
-
-    def _special_types(self) -> list[int]:
-        names = ("fire", "water", "grass", "electric", "psychic", "ice", "dragon", "dark")
-        return [self._types[name] for name in names]
 
     def _fact(self, moves: Moves, name: str) -> npt.NDArray[np.int16]:
         return moves.facts[..., self._column(name)]
@@ -207,9 +213,9 @@ class Estimator:
         """Return all factors that do not depend on the defender: (n, attacker, move)."""
         factor = self._same_type(attackers, moves) * self._from_field(attackers, moves)
         factor *= self._from_ability(attackers, moves) * self._mean_critical(attackers, moves) * np.float32(MEAN_ROLL)
-        boosted = attackers.item_facts("boosted_types")[..., None, :] == moves.type[..., None]
-        power = attackers.item_factor("type_power")[..., None]
-        factor = np.where(boosted.any(-1), factor * power, factor)
+        types = attackers.item_facts("boosted_types")[..., None, :]
+        boosted = (types[..., 0] == moves.type) | (types[..., 1] == moves.type)
+        factor = np.where(boosted, factor * attackers.item_factor("type_power")[..., None], factor)
         burnt = (attackers.one("status") == STATUSES.index("brn")) & ~attackers.has_ability("guts")
         factor = np.where(burnt[..., None] & (moves.category == _PHYSICAL), factor / 2, factor)
         most = attackers.has_ability("skilllink")[..., None]
@@ -217,13 +223,14 @@ class Estimator:
         return np.asarray(factor * np.maximum(hits, 1), np.float32)
 
     def _same_type(self, attackers: Fighters, moves: Moves) -> Floats:
-        kind = moves.type[..., None]
-        now = (attackers.types[..., None, :] == kind).any(-1)
+        kind, types = moves.type, attackers.types[..., None, :]
+        now = (types[..., 0] == kind) | (types[..., 1] == kind) | (types[..., 2] == kind)
         adaptable = attackers.has_ability("adaptability")[..., None]
         bonus = np.where(now, np.where(adaptable, 2, 1.5), 1)
         terastallized = attackers.one("terastallized")[..., None] > 0
         if terastallized.any():
-            born = (attackers.own_types[..., None, :] == kind).any(-1)
+            own_types = attackers.own_types[..., None, :]
+            born = (own_types[..., 0] == kind) | (own_types[..., 1] == kind)
             same = attackers.one("tera_type")[..., None] == moves.type
             tera = np.where(same & born, np.where(adaptable, 2.25, 2), np.where(same | born, 1.5, 1))
             stellar = attackers.one("tera_type")[..., None] == self._types[_STELLAR]
@@ -236,7 +243,7 @@ class Estimator:
         weather, terrain = attackers.field.weather, attackers.field.terrain
         if weather.any():
             fire, water = moves.type == self._types["fire"], moves.type == self._types["water"]
-            sun, rain = np.isin(weather, SUN)[:, None, None], np.isin(weather, RAIN)[:, None, None]
+            sun, rain = SUN[weather][:, None, None], RAIN[weather][:, None, None]
             factor = np.where((fire & sun) | (water & rain), 1.5, factor)
             factor = np.where((fire & rain) | (water & sun), 0.5, factor)
         if terrain.any():
@@ -252,9 +259,7 @@ class Estimator:
         kind = attackers.ability_fact("boosted_type")
         pinched = (attackers.ability_fact("pinch") == 0) | (attackers.hp <= 1 / 3)
         kind = np.where(pinched, kind, 0)[..., None]
-        factor = np.where(
-            (kind > 0) & (kind == moves.type), attackers.ability_factor("type_power")[..., None], 1
-        )
+        factor = np.where((kind > 0) & (kind == moves.type), attackers.ability_factor("type_power")[..., None], 1)
         flag = attackers.ability_fact("boosted_flag")[..., None]
         flags = moves.facts[..., self._columns("flags")]
         flagged = (flag > 0) & (np.take_along_axis(flags, np.maximum(flag - 1, 0)[..., None], -1)[..., 0] > 0)
@@ -263,7 +268,9 @@ class Estimator:
         sheer = attackers.has_ability("sheerforce")[..., None] & (self._fact(moves, "secondary_chance") > 0)
         reckless = attackers.has_ability("reckless")[..., None] & (self._fact(moves, "recoil") > 0)
         bond = attackers.has_ability("parentalbond")[..., None]
-        factor *= np.where(weak, 1.5, 1) * np.where(sheer, 1.3, 1) * np.where(reckless, 1.2, 1) * np.where(bond, 1.25, 1)
+        factor *= (
+            np.where(weak, 1.5, 1) * np.where(sheer, 1.3, 1) * np.where(reckless, 1.2, 1) * np.where(bond, 1.25, 1)
+        )
         fired = attackers.has_volatile("flashfire")[..., None] & (moves.type == self._types["fire"])
         return np.where(fired, 1.5 * factor, factor).astype(np.float32)
 
@@ -296,54 +303,50 @@ class Estimator:
 
     def _effectiveness(self, attackers: Fighters, moves: Moves, defenders: Fighters) -> Floats:
         """Return what types, and abilities and items that know types, make of a hit."""
-        columns, types = self._columns_of_chart, defenders.types
-        chart = columns[types[..., 0]] * columns[types[..., 1]] * columns[types[..., 2]]  # (n, defender, attacking type)
-        able = self._with_ability(chart, defenders)
-        rows = np.arange(len(chart))[:, None, None, None]
-        places = np.arange(chart.shape[1])
-        effect = able[rows, places, moves.type[..., None]]
+        kind = moves.type[..., None]
+        types = defenders.types[:, None, None]  # (n, 1, 1, defender, 3)
+        effect = self.tables.chart[kind, types[..., 0]] * self.tables.chart[kind, types[..., 1]]
+        if types[..., 2].any():
+            effect *= self.tables.chart[kind, types[..., 2]]
+        lifted = (~defenders.grounded & ~defenders.has_type("flying"))[:, None, None]
+        if lifted.any():
+            effect = np.where(lifted & (kind == self._types["ground"]), 0, effect)
+        dried = (moves.number == self._number["freezedry"])[..., None]
+        if dried.any():
+            effect = np.where(dried & defenders.has_type("water")[:, None, None], 4 * effect, effect)
+        if defenders.ability.any():
+            effect = self._met_by_ability(effect, attackers, moves, defenders)
+        strong = effect > 1
+        effect = np.where(strong, effect * attackers.item_factor("super_effective_power")[..., None, None], effect)
+        tinted = attackers.has_ability("tintedlens")[..., None, None]
+        effect = np.where((effect < 1) & tinted, 2 * effect, effect)
+        berry = defenders.item_fact("resisted_type")[:, None, None]
+        softened = (berry == kind) & (berry > 0) & (strong | (berry == self._types["normal"]))
+        bare = defenders.has_volatile("glaiverush")[:, None, None]
+        return np.asarray(np.where(softened, effect / 2, np.where(bare, 2 * effect, effect)))
+
+    def _met_by_ability(self, effect: Floats, attackers: Fighters, moves: Moves, defenders: Fighters) -> Floats:
+        """Change how moves hit (n, attacker, move, defender) by the defenders' abilities."""
+        kind = moves.type[..., None]
+        immune = (kind == defenders.ability_fact("immune_type")[:, None, None]) & (kind > 0)
+        flag = defenders.ability_fact("immune_flag")[:, None, None]
+        if flag.any():
+            flags = moves.facts[..., None, self._columns("flags")]
+            has = np.take_along_axis(flags, np.maximum(flag - 1, 0)[..., None], -1)[..., 0] > 0
+            immune |= (flag > 0) & has
+        met = np.where(immune, 0, effect)
+        resisted = defenders.ability_facts("resisted_types")[:, None, None]
+        fits = ((kind == resisted[..., 0]) | (kind == resisted[..., 1])) & (kind > 0)
+        met = np.where(fits, met * defenders.ability_factor("resisted_power")[:, None, None], met)
+        solid = defenders.has_ability("filter", "solidrock", "prismarmor")[:, None, None]
+        met = np.where(solid & (effect > 1), 0.75 * met, met)
+        scaled = (defenders.has_ability("multiscale", "shadowshield") & (defenders.hp >= 1))[:, None, None]
+        guarded = defenders.has_ability("wonderguard")[:, None, None]
+        met = np.where(guarded & (effect <= 1), 0, np.where(scaled, met / 2, met))
         ignores = (attackers.ability_fact("ignores_ability")[..., None] > 0) | (
             self._fact(moves, "ignores_ability") > 0
         )
-        if ignores.any():
-            effect = np.where(ignores[..., None], chart[rows, places, moves.type[..., None]], effect)
-        dried = moves.number == self._number["freezedry"]
-        if dried.any():
-            wet = defenders.has_type("water")[:, None, None]
-            effect = np.where(dried[..., None] & wet, 4 * effect, effect)
-        immune = defenders.ability_fact("immune_flag")[:, None, None]
-        if immune.any():
-            flags = moves.facts[..., self._columns("flags")]
-            rows3 = np.take_along_axis(flags[..., None, :], np.maximum(immune - 1, 0)[..., None], -1)[..., 0]
-            effect = np.where((immune > 0) & (rows3 > 0) & ~ignores[..., None], 0, effect)
-        strong, weak = effect > 1, effect < 1
-        belt = attackers.item_factor("super_effective_power")[..., None, None]
-        effect = np.where(strong, effect * belt, effect)
-        tinted = attackers.has_ability("tintedlens")[..., None, None]
-        effect = np.where(weak & tinted, 2 * effect, effect)
-        berry = defenders.item_fact("resisted_type")[:, None, None]
-        softened = (berry == moves.type[..., None]) & (strong | (berry == self._types["normal"]))
-        bare = defenders.has_volatile("glaiverush")[:, None, None]
-        return np.asarray(np.where(softened, effect / 2, np.where(bare, 2 * effect, effect)), np.float32)
-
-    def _with_ability(self, chart: Floats, defenders: Fighters) -> Floats:
-        """Change how types hit defenders (n, defender, type) by their abilities and by what lifts them."""
-        kinds = np.arange(chart.shape[-1])
-        floating = (~defenders.grounded & ~defenders.has_type("flying"))[..., None]
-        chart = np.where(floating & (kinds == self._types["ground"]), 0, chart)
-        if not defenders.ability.any():
-            return chart
-        chart = np.where(
-            kinds == defenders.ability_fact("immune_type")[..., None], np.where(kinds > 0, 0, chart), chart
-        )
-        resisted = (kinds[:, None] == defenders.ability_facts("resisted_types")[..., None, :]).any(-1) & (kinds > 0)
-        chart = np.where(resisted, chart * defenders.ability_factor("resisted_power")[..., None], chart)
-        solid = defenders.has_ability("filter", "solidrock", "prismarmor")[..., None]
-        chart = np.where(solid & (chart > 1), 0.75 * chart, chart)
-        scaled = defenders.has_ability("multiscale", "shadowshield") & (defenders.hp >= 1)
-        chart = np.where(scaled[..., None], chart / 2, chart)
-        guarded = defenders.has_ability("wonderguard")[..., None]
-        return np.asarray(np.where(guarded & (chart <= 1), 0, chart), np.float32)
+        return np.where(ignores[..., None], effect, met)
 
     def _screened(self, share: Floats, attackers: Fighters, moves: Moves, defenders: Fighters) -> Floats:
         reflect = defenders.condition("reflect") | defenders.has_volatile("reflect") | defenders.condition("auroraveil")
@@ -383,8 +386,8 @@ class Estimator:
         weather = attackers.field.weather[:, None, None]
         if weather.any():
             storm = (moves.number == self._number["thunder"]) | (moves.number == self._number["hurricane"])
-            accuracy = np.where(storm & np.isin(weather, RAIN), 101, accuracy)
-            accuracy = np.where(storm & np.isin(weather, SUN), 50, accuracy)
+            accuracy = np.where(storm & RAIN[weather], 101, accuracy)
+            accuracy = np.where(storm & SUN[weather], 50, accuracy)
         stages = attackers["boosts"][..., 5][..., None] - defenders["boosts"][..., 6][:, None, :]
         hit = accuracy[..., None] / 100 * ACCURACY_STAGES[np.clip(stages, -6, 6) + 6][:, :, None, :]
         certain = (accuracy > 100) | attackers.has_ability("noguard")[..., None]

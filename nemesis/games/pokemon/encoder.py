@@ -16,7 +16,7 @@ from torch.nn.functional import relu
 from nemesis.games.pokemon import layout
 from nemesis.games.pokemon.actions import SWITCHES, action_space
 from nemesis.games.pokemon.columns import PLACES, Columns
-from nemesis.games.pokemon.layout import FOE, OWN, POKEMON, POSITION, TEAM
+from nemesis.games.pokemon.layout import FOE, OWN, POKEMON, POSITION
 from nemesis.games.pokemon.matchups import EDGE_FEATURES, MatchupEstimator, Matchups, Standing
 from nemesis.games.pokemon.pointer_head import Pointers, token_widths
 from nemesis.games.pokemon.readers import (
@@ -42,7 +42,7 @@ class PokemonEncoder(nn.Module):
         brought: Pokémon of a full team that take part.
     """
 
-    def __init__(self, width: int, slots: int, mod: str, brought: int = TEAM) -> None:
+    def __init__(self, width: int, slots: int, mod: str, brought: int) -> None:
         super().__init__()
         token, move = token_widths(width)
         self.standing = StandingReader(slots)

@@ -29,8 +29,8 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.floating[Any]]
 
 HP, ATTACK, DEFENCE, SPECIAL_ATTACK, SPECIAL_DEFENCE, SPEED = range(6)
-SUN = tuple(WEATHERS.index(name) for name in ("sunnyday", "desolateland"))
-RAIN = tuple(WEATHERS.index(name) for name in ("raindance", "primordialsea"))
+SUN = np.array([name in {"sunnyday", "desolateland"} for name in WEATHERS])
+RAIN = np.array([name in {"raindance", "primordialsea"} for name in WEATHERS])
 _SANDSTORM, _SNOW = WEATHERS.index("sandstorm"), WEATHERS.index("snowscape")
 _STAGES = np.array([2 / (2 - stage) if stage < 0 else (2 + stage) / 2 for stage in range(-6, 7)], np.float32)
 ACCURACY_STAGES = np.array([3 / (3 - stage) if stage < 0 else (3 + stage) / 3 for stage in range(-6, 7)], np.float32)
@@ -107,18 +107,21 @@ class Fighters:
     def types(self) -> npt.NDArray[Any]:
         """The types that they have now, at team preview those of the species: (n, member, 3)."""
         now = self["types"]
-        unknown = (now == 0).all(axis=-1, keepdims=True)
-        return np.where(unknown, np.concatenate([self.own_types, np.zeros_like(now[..., :1])], -1), now)
+        unknown = (now[..., 0] == 0) & (now[..., 1] == 0)
+        if not unknown.any():
+            return now
+        return np.where(unknown[..., None], np.concatenate([self.own_types, np.zeros_like(now[..., :1])], -1), now)
 
     def has_type(self, name: str) -> BoolArray:
-        return np.asarray((self.types == dex.vocabulary().number("types", name)).any(-1))
+        has = self.types == dex.vocabulary().number("types", name)
+        return np.asarray(has[..., 0] | has[..., 1] | has[..., 2])
 
     @cached_property
     def ability(self) -> npt.NDArray[Any]:
         known = self.one("ability")
         possible = self.species[..., dex.BLOCKS["species"].columns("abilities")]
-        only = np.where((possible[..., 1:] == 0).all(-1), possible[..., 0], 0)
-        return np.where(known > 0, known, only)
+        several = (possible[..., 1] > 0) | (possible[..., 2] > 0) | (possible[..., 3] > 0)
+        return np.where((known > 0) | several, known, possible[..., 0])
 
     @cached_property
     def _ability_facts(self) -> npt.NDArray[np.int16]:
@@ -217,9 +220,7 @@ class Fighters:
         """What meets physical and special moves, with items, abilities and weather: (n, member, 2)."""
         evolving = (self.item_fact("needs_evolution") == 0) | (self.species[..., _CAN_EVOLVE] > 0)
         defence = self.boosted[..., DEFENCE] * np.where(evolving, self.item_factor("defence"), 1)
-        special = self.boosted[..., SPECIAL_DEFENCE] * np.where(
-            evolving, self.item_factor("special_defence"), 1
-        )
+        special = self.boosted[..., SPECIAL_DEFENCE] * np.where(evolving, self.item_factor("special_defence"), 1)
         defence *= self.ability_factor("defence")
         special *= self.ability_factor("special_defence")
         weather = self.field.weather[:, None]
@@ -227,7 +228,7 @@ class Fighters:
             special = np.where((weather == _SANDSTORM) & self.has_type("rock"), 1.5 * special, special)
         if (weather == _SNOW).any():
             defence = np.where((weather == _SNOW) & self.has_type("ice"), 1.5 * defence, defence)
-        return np.maximum(np.stack([defence, special], -1), 1).astype(np.float32)
+        return np.asarray(np.maximum(np.stack([defence, special], -1), 1), np.float32)
 
 
 @cache
@@ -258,4 +259,3 @@ def active_places(pokemon: npt.NDArray[Any], slots: int) -> tuple[Ints, BoolArra
     stands = pokemon[..., None, POKEMON.column("active")] == np.arange(1, slots + 1)  # (n, member, slot)
     stands &= (pokemon[..., POKEMON.column("fainted")] == 0)[..., None]
     return stands.argmax(axis=1), stands.any(axis=1)
-

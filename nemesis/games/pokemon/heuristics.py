@@ -1,8 +1,8 @@
 """Scripted opponents: fixed players that read view records, many at once.
 
 From weak to strong: `max_power` uses the move of the greatest power. `greedy` plays every move and switch out in its
-mind, one exchange of blows and the duel that follows (see `judgement.py`). In doubles `greedy` judges its slots on their
-own, while `focus_fire` also counts what their attacks do together.
+mind, one exchange of blows and the duel that follows (see `judgement.py`). In doubles `greedy` judges its slots on
+their own, while `focus_fire` also counts what their attacks do together.
 """
 
 from collections.abc import Callable
@@ -26,9 +26,9 @@ _NEVER = np.float32(-9)
 _NOISE = 0.02  # so that equal options are chosen equally often
 _PREVIEW_NOISE = 0.1
 _SWITCH_MARGIN = {1: 0.4, 2: 0.4}  # by which a switch must be better, by number of slots
-_SPREAD = [dex.TARGETS.index(name) for name in dex.SPREAD_TARGETS]
+_SPREAD = np.array([name in dex.SPREAD_TARGETS for name in dex.TARGETS])
 _HITS_ALLY = dex.TARGETS.index("allAdjacent")
-_HELPS_ALLY = [dex.TARGETS.index(name) for name in ("adjacentAlly", "adjacentAllyOrSelf")]
+_HELPS_ALLY = np.array([name in {"adjacentAlly", "adjacentAllyOrSelf"} for name in dex.TARGETS])
 _STATUS = dex.CATEGORIES.index("status")
 _PREVIEW = PHASES.index("preview")
 
@@ -86,17 +86,16 @@ def _noise(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
 
 
 def _strongest_alone(estimator: Estimator, view: npt.NDArray[Any], generator: np.random.Generator) -> Floats:
-    power = _own_power(estimator, view, 1)[:, 0]  # (n, move)
+    power = estimator.tables.moves["power"][_own_moves(view, 1)][:, 0]  # (n, move)
     worth = np.concatenate([power, power - 1, np.full((len(view), TEAM), -2)], axis=1)
     return worth + _noise(generator, worth.shape)
 
 
-def _own_power(estimator: Estimator, view: npt.NDArray[Any], slots: int) -> Floats:
-    """Return the power of the active Pokémon's moves: (n, slot, move)."""
+def _own_moves(view: npt.NDArray[Any], slots: int) -> npt.NDArray[Any]:
+    """Return the moves of the active Pokémon: (n, slot, move)."""
     pokemon = cut(view).pokemon[:, OWN]
     place, _ = active_places(pokemon, slots)
-    numbers = pokemon[np.arange(len(view))[:, None], place][..., POKEMON.columns("moves")]
-    return np.asarray(estimator.tables.moves["power"][numbers], np.float32)
+    return np.asarray(pokemon[np.arange(len(view))[:, None], place][..., POKEMON.columns("moves")])
 
 
 def _greedy_alone(estimator: Estimator, view: npt.NDArray[Any], generator: np.random.Generator) -> Floats:
@@ -108,16 +107,15 @@ def _greedy_alone(estimator: Estimator, view: npt.NDArray[Any], generator: np.ra
 
 
 def _strongest_pair(estimator: Estimator, view: npt.NDArray[Any], generator: np.random.Generator) -> Floats:
-    power = _own_power(estimator, view, 2)[..., None]  # (n, slot, move, 1)
-    pokemon = cut(view).pokemon
-    numbers = pokemon[np.arange(len(view))[:, None], OWN, active_places(pokemon[:, OWN], 2)[0]][
-        ..., POKEMON.columns("moves")
-    ]
-    there = active_places(pokemon[:, FOE], 2)[1]  # (n, foe)
-    spread = np.isin(estimator.tables.moves["target"][numbers], _SPREAD)[..., None]
-    aimless = np.where(spread & there.all(-1)[:, None, None, None], 1.5 * power, power)
+    numbers = _own_moves(view, 2)
+    power = estimator.tables.moves["power"][numbers][..., None]  # (n, slot, move, 1)
+    _, there = active_places(cut(view).pokemon[:, FOE], 2)  # (n, foe)
+    both = (there[:, 0] & there[:, 1])[:, None, None]
+    spread = _SPREAD[estimator.tables.moves["target"][numbers]] & both
+    aimless = np.where(spread[..., None], 1.5 * power, power)
     foes = np.where(there[:, None, None], power, -3)
-    plain = np.concatenate([np.full((*power.shape[:-1], 2), -4.0), aimless, foes], axis=-1)  # (n, slot, move, target)
+    allies = np.full((*numbers.shape, 2), -4)
+    plain = np.concatenate([allies, aimless, foes], axis=-1)  # (n, slot, move, target)
     moves = np.stack([plain, plain - 1], axis=3).reshape(len(view), 2, actions.SWITCH)
     others = np.full((len(view), 2, actions.OPTIONS - actions.SWITCH), -2)
     slots = np.concatenate([moves, others], axis=-1)
@@ -146,12 +144,12 @@ def _pair_options(judgement: Judgement, space: ActionSpace) -> Floats:
     worth = judgement.moves  # (n, slot, variant, move, foe)
     best = worth.max(-1)
     target = judgement.fact("target")
-    spread = np.isin(target, _SPREAD)
+    spread = _SPREAD[target]
     foe_hp = prospects.foes.hp[:, None, None, None]
     gains = np.minimum(judgement.damage, foe_hp) + STANDING * judgement.knock_out
     others = gains.sum(-1) - np.take_along_axis(gains, worth.argmax(-1)[..., None], -1)[..., 0]
     aimless = np.where(spread, best + others, best) - _friendly_fire(judgement)
-    helps = np.isin(target, _HELPS_ALLY) | ((judgement.fact("category") == _STATUS) & (judgement.fact("heal") > 0))
+    helps = _HELPS_ALLY[target] | ((judgement.fact("category") == _STATUS) & (judgement.fact("heal") > 0))
     allies = np.where(helps, best + 0.15, _NEVER)[..., None].repeat(2, -1)
     options = np.concatenate([allies, aimless[..., None], worth], -1)  # (n, slot, variant, move, target)
     if options.shape[2] == 1:
@@ -190,7 +188,7 @@ def _combined(judgement: Judgement) -> Floats:
     damage = judgement.damage.astype(np.float32)  # (n, slot, variant, move, foe)
     if damage.shape[2] == 1:
         damage = np.concatenate([damage, damage], axis=2)
-    spread = np.isin(judgement.fact("target"), _SPREAD)
+    spread = _SPREAD[judgement.fact("target")]
     aims = np.zeros((*damage.shape[:4], len(actions.TARGETS), 2), np.float32)
     aims[..., _AIMLESS, :] = np.where(spread[..., None], damage, 0)
     aims[..., 3, 0], aims[..., 4, 1] = damage[..., 0], damage[..., 1]
@@ -209,7 +207,7 @@ def _combined(judgement: Judgement) -> Floats:
 def _felling(damage: Floats, hp: Floats) -> Floats:
     """Return what damage is worth against HP that is left."""
     felled = np.clip((damage - np.float32(0.9) * hp) / (np.float32(0.2) * hp), 0, 1)
-    return np.minimum(damage, hp) + np.float32(2 * STANDING) * felled
+    return np.asarray(np.minimum(damage, hp) + np.float32(2 * STANDING) * felled)
 
 
 def _preview(
@@ -221,8 +219,7 @@ def _preview(
     hits = estimator.estimate(team, estimator.moves(team["moves"]), foes).expected.max(2)  # (n, own, foe)
     threats = estimator.estimate(foes, estimator.guesses(foes), team).expected.max(2)  # (n, foe, own)
     faster = team.speed[:, :, None] > foes.speed[:, None, :]
-    one = np.float32(1)
-    fights = duel(one, one, hits, np.swapaxes(threats, 1, 2), faster)
+    fights = duel(1, 1, hits, np.swapaxes(threats, 1, 2), faster)
     there = foes.alive[:, None]
     worth = (fights * there).sum(-1) / np.maximum(there.sum(-1), 1)
     worth = worth + np.float32(_PREVIEW_NOISE) * generator.standard_normal(worth.shape, np.float32)

@@ -48,13 +48,12 @@ _IMMUNE_ABILITIES = {
     _TOX: ("immunity", "pastelveil"),
 }
 _IMMUNE_TO_ALL = ("comatose", "purifyingsalt", "goodasgold", "shieldsdown")
-_IDLE = 0.06  # what a turn without an attack costs, for it gives the foe time
+_IDLE = 0.1  # what a turn without an attack costs, for it gives the foe time
+_FORESIGHT = {1: 0.7, 2: 0.2}  # what the duel to come counts, by slots: with more foes it is a poorer prophecy
 # What using up a gimmick costs, by place in GIMMICKS; a mega evolution is better early.
 _GIMMICK_COST = np.array(
     [{"terastallize": 0.12, "zmove": 0.15, "dynamax": 0.15}.get(name, -0.1) for name in GIMMICKS], np.float32
 )
-
-W=1.0
 
 
 @dataclass(frozen=True)
@@ -67,6 +66,10 @@ class Judgement:
     def attention(self) -> float:
         """How likely a foe's move aims at a given slot."""
         return 1.0 if self.prospects.slots == 1 else 0.6
+
+    @property
+    def _foresight(self) -> np.float32:
+        return np.float32(_FORESIGHT[self.prospects.slots])
 
     @cached_property
     def _fighter(self) -> Ints:
@@ -128,7 +131,7 @@ class Judgement:
         """What the foes do to each fighter in a turn to come, all together: (n, fighter)."""
         physical, special = self.prospects.threats
         worst = np.maximum(physical, special) * self.prospects.foe_acts[1][..., None]
-        return worst.sum(1) * np.float32(self.attention)
+        return np.asarray(worst.sum(1) * np.float32(self.attention))
 
     @cached_property
     def reply(self) -> Floats:
@@ -158,7 +161,7 @@ class Judgement:
         there = prospects.present[:, None]
         mean = (fights * there).sum(-1) / np.maximum(there.sum(-1), 1)
         falls = knock_out(taken, hp)
-        return np.asarray((1 - falls) * mean * W - np.minimum(taken, hp) - STANDING * falls)
+        return np.asarray((1 - falls) * mean * self._foresight - np.minimum(taken, hp) - STANDING * falls)
 
     @cached_property
     def _hazards(self) -> Floats:
@@ -219,7 +222,7 @@ class Judgement:
     def _one_sleeps(self) -> BoolArray:
         """Whether a foe sleeps already, so that putting another to sleep breaks the usual rule: (n,)."""
         foes = self.prospects.foe_team
-        return ((foes.one("status") == STATUSES.index("slp")) & foes.alive).any(-1)
+        return np.asarray(((foes.one("status") == STATUSES.index("slp")) & foes.alive).any(-1))
 
     @cached_property
     def _reaches(self) -> BoolArray:
@@ -232,7 +235,7 @@ class Judgement:
         )
         unpowdered = foes.has_ability("overcoat") | (foes.has_type("grass") if self._since(6) else False)
         powder = (self._facts[..., _FLAG["powder"]] > 0)[..., None] & np.asarray(unpowdered)[:, None, None, None]
-        return ~(harmless | wave | powder) & self.prospects.present[:, None, None, None]
+        return np.asarray(~(harmless | wave | powder) & self.prospects.present[:, None, None, None])
 
     def _is(self, name: str) -> BoolArray:
         """Tell which moves are a certain one: (n, slot, variant, move)."""
@@ -265,7 +268,7 @@ class Judgement:
         lost = hp - np.maximum(left, 0) + STANDING * falls
         rest = self._rest(np.maximum(left, 0), np.maximum(foe_hp - damage * acts, 0.01))
         going_on = (1 - fells * acts) * (1 - falls)
-        worth = gained - lost + going_on * rest * W + self._bonus[..., None] * acts
+        worth = gained - lost + going_on * rest * self._foresight + self._bonus[..., None] * acts
         worth = np.where(self._pivots, self._pivot(gained, first, answer, falls), worth)
         worth -= self._gimmick_cost[..., None, None]
         return np.where(present, worth, -2)
@@ -297,7 +300,7 @@ class Judgement:
         confused = self.fact("confusion")[..., None] / np.float32(100) * self.chance * self._reaches * 0.8 * threat
         rests = (self._facts[..., _FLAG["recharge"]] > 0)[..., None] * (1 - self.knock_out) * threat
         charges = (self._facts[..., _FLAG["charge"]] > 0)[..., None] * threat
-        return np.minimum(saved + yawns + confused, 0.8) - rests - charges
+        return np.asarray(np.minimum(saved + yawns + confused, 0.8) - rests - charges)
 
     def _rest(self, left: Floats, foe_left: Floats) -> Floats:
         """Return what the duel after a move is worth: (n, slot, variant, move, foe)."""
@@ -364,12 +367,13 @@ class Judgement:
     @cached_property
     def _pivots(self) -> BoolArray:
         """Which moves bring somebody else in: (n, slot, variant, move, 1)."""
-        return (self.fact("self_switch") > 0)[..., None] & (self._bench.any(-1))[:, None, None, None, None]
+        someone = np.asarray(self._bench.any(-1))
+        return (self.fact("self_switch") > 0)[..., None] & someone[:, None, None, None, None]
 
     @cached_property
     def _bench(self) -> BoolArray:
         """Who could come in: (n, place)."""
-        return self.prospects.team.alive & (self.prospects.team.one("active") == 0)
+        return np.asarray(self.prospects.team.alive & (self.prospects.team.one("active") == 0))
 
     def _pivot(self, gained: Floats, first: BoolArray, answer: Floats, falls: Floats) -> Floats:
         """Return what a move that brings somebody else in is worth: (n, slot, variant, move, foe)."""
@@ -378,7 +382,7 @@ class Judgement:
             (self._entering(taken) + hidden).max(-1)[:, None, None, None, None]
             for taken in (np.zeros_like(self._hazards), self.reply.sum(1)[:, :TEAM])
         )
-        return gained + np.where(first, hurt, (1 - falls) * spared - answer - STANDING * falls)
+        return np.asarray(gained + np.where(first, hurt, (1 - falls) * spared - answer - STANDING * falls))
 
 
 def _stage_ratio(now: npt.NDArray[Any], change: npt.NDArray[Any]) -> Floats:

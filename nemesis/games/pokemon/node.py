@@ -22,6 +22,7 @@ from filelock import FileLock
 from nemesis.core.errors import UserError
 
 HOST = Path(__file__).parent / "host"
+_MARKER = Path("node_modules", ".nemesis")  # says which lock file the packages were installed from
 _LEAST_VERSION = 20
 _INSTALL_TIMEOUT = 600
 
@@ -51,27 +52,36 @@ def find_node(source: NodeSource) -> Node:
     found, npm = shutil.which("node"), shutil.which("npm")
     if found is None or npm is None:
         raise UserError("pokemon.node is system, but there is no node and npm on the PATH; use pokemon.node=bundled.")
-    version = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout.strip()  # noqa: S603
+    system = Node(Path(found), (npm,))
+    version = node_version(system)
     major = re.match(r"v(\d+)", version)
     if major is None or int(major[1]) < _LEAST_VERSION:
         raise UserError(
             f"The system's Node is {version or 'of unknown version'}, but Nemesis needs {_LEAST_VERSION} or newer; "
             "use pokemon.node=bundled."
         )
-    return Node(Path(found), (npm,))
+    return system
+
+
+def node_version(node: Node) -> str:
+    """Return what Node says of itself, such as v24.1.0."""
+    return subprocess.run([node.node, "--version"], capture_output=True, text=True, check=False).stdout.strip()  # noqa: S603
+
+
+def is_installed() -> bool:
+    """Return whether the host's packages are there, as the lock file wants them."""
+    return _state(_host_folder()) in {_fingerprint(development=False), _fingerprint(development=True)}
 
 
 @cache
 def installed_host(node: Node, development: bool = False) -> Path:
     """Return the folder of a host that is ready to run, and make it so first if it is not."""
     folder = _host_folder()
-    marker = folder / "node_modules" / ".nemesis"
     wanted = _fingerprint(development)
     with FileLock(folder / ".install.lock", timeout=_INSTALL_TIMEOUT):
-        state = marker.read_text() if marker.exists() else ""
-        if state not in {wanted, _fingerprint(development=True)}:
+        if _state(folder) not in {wanted, _fingerprint(development=True)}:
             _install(node, folder, development)
-            marker.write_text(wanted)
+            (folder / _MARKER).write_text(wanted)
     return folder
 
 
@@ -95,6 +105,11 @@ def _host_folder() -> Path:
     for path in sources:
         shutil.copy(path, folder)
     return folder
+
+
+def _state(folder: Path) -> str:
+    marker = folder / _MARKER
+    return marker.read_text() if marker.exists() else ""
 
 
 def _fingerprint(development: bool) -> str:

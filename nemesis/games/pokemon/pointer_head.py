@@ -121,7 +121,7 @@ class DoublesHead(nn.Module):
             -2, pointers.switches.unsqueeze(-1).expand(*pointers.switches.shape, switch.shape[-1])
         )
         scores = (
-            self.move_score(relu(self._moves(move + from_move, pointers))),
+            self.move_score(self._moves(move + from_move, pointers).relu_()),
             self.switch_score(relu(benched.unsqueeze(-3) + (switch + from_switch).unsqueeze(-2))),
             self.pass_score(relu(rest + from_rest)).unsqueeze(-2),
         )
@@ -143,14 +143,17 @@ class DoublesHead(nn.Module):
 
     def _pairs(self, scores: Tensor) -> Tensor:
         """Score what the two slots do together, each scored as (…, slot, 45, 1 + rank): (…, 2025)."""
-        alone, together = scores[..., 0], scores[..., 1:]
-        joint = (together[..., 0, :, :] * self.signs) @ together[..., 1, :, :].transpose(-1, -2)
-        return (joint + alone[..., 0, :, None] + alone[..., 1, None, :]).flatten(-2)
+        first, second = scores.unbind(-3)
+        alone = torch.ones_like(first[..., :1])
+        # Both scores of their own are part of the same product: a_i · 1 + 1 · a_j.
+        left = torch.cat((first[..., :1], alone, first[..., 1:] * self.signs), dim=-1)
+        right = torch.cat((alone, second), dim=-1)
+        return (left @ right.transpose(-1, -2)).flatten(-2)
 
     def _preview(self, lead: Tensor, back: Tensor) -> Tensor:
         """Score leads and backs, each scored as (…, member, 1 + 2 · rank): (…, 90)."""
-        lead_alone, lead_pair, lead_cross = lead.split((1, _RANK, _RANK), dim=-1)
-        back_alone, back_pair, back_cross = back.split((1, _RANK, _RANK), dim=-1)
+        lead_alone, lead_pair, lead_cross = torch.split(lead, [1, _RANK, _RANK], dim=-1)
+        back_alone, back_pair, back_cross = torch.split(back, [1, _RANK, _RANK], dim=-1)
         terms = (
             lead_alone,
             back_alone,

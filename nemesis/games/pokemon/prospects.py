@@ -78,7 +78,7 @@ class Prospects:
     def gimmick(self) -> Ints:
         """What the slots may do now, place in GIMMICKS: (n, slot)."""
         columns = POSITION.columns("gimmick")
-        return self.views.position[:, columns.start : columns.start + self.slots].astype(np.int64)
+        return np.asarray(self.views.position[:, columns.start : columns.start + self.slots], np.int64)
 
     @cached_property
     def own(self) -> Fighters:
@@ -128,7 +128,8 @@ class Prospects:
     def usable(self) -> BoolArray:
         """Which own moves can be used as far as is known: (n, fighter, move)."""
         own = self.own
-        return (own["moves"] > 0) & ((own["pp"] > 0) | (own["max_pp"] == 0)) & (own["move_disabled"] == 0)
+        left = (own["pp"] > 0) | (own["max_pp"] == 0)
+        return np.asarray((own["moves"] > 0) & left & (own["move_disabled"] == 0))
 
     @cached_property
     def hits(self) -> tuple[Floats, Floats]:
@@ -206,7 +207,7 @@ class Prospects:
         pokemon[..., column] = forme
 
 
-def duel(hp: Floats, foe_hp: Floats, hit: Floats, threat: Floats, faster: npt.NDArray[Any]) -> Floats:
+def duel(hp: Floats | float, foe_hp: Floats | float, hit: Floats, threat: Floats, faster: npt.NDArray[Any]) -> Floats:
     """Return what a duel from here is worth; all arguments broadcast."""
     needed = np.clip(np.ceil(foe_hp / np.maximum(hit, 1e-3) - 1e-3), 1, _LONGEST)
     endured = np.clip(np.ceil(hp / np.maximum(threat, 1e-3) - 1e-3), 1, _LONGEST)

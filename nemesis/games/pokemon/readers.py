@@ -33,7 +33,8 @@ class FactTable(nn.Module):
 
     def forward(self) -> Tensor:
         """Return the table (number, width)."""
-        return self.learned + self.read(self.facts)
+        said: Tensor = self.read(self.facts)
+        return self.learned + said
 
 
 class IdentityReader(nn.Module):
@@ -43,12 +44,13 @@ class IdentityReader(nn.Module):
 
     def __init__(self, token: int, mod: str) -> None:
         super().__init__()
-        self.tables = nn.ModuleList(FactTable(kind, token, mod) for kind in ("species", "items", "abilities"))
+        tables = [FactTable(kind, token, mod) for kind in ("species", "items", "abilities")]
+        self.tables = nn.ModuleList(tables)
         self.gate = nn.Parameter(torch.empty(token))
         nn.init.normal_(self.gate, std=_SPREAD)
         names = ("species", "item", "ability", "base_species", "last_item", "base_ability")
         self.numbers = Columns(PLACES.pokemon[..., _all(POKEMON, names)])
-        species, items, _ = (len(table.facts) for table in self.tables)
+        species, items, _ = (len(table.facts) for table in tables)
         offset = torch.tensor([0, species, species + items], dtype=torch.int32)
         self.register_buffer("offset", offset, persistent=False)
 
@@ -173,8 +175,8 @@ class SlotReader(nn.Module):
         """Return (n, side, slot, token)."""
         member = self.member(view)
         member = member.gather(2, standing.place.unsqueeze(-1).expand(-1, -1, -1, member.shape[-1]))
-        numbers, volatiles = member.split((len(self.scale), self.words), dim=-1)
-        outcome, kind, move = self.done(view).int().split(1, dim=-1)  # (n, side, slot, 1)
+        numbers, volatiles = torch.split(member, [len(self.scale), self.words], dim=-1)
+        outcome, kind, move = self.done(view).int().chunk(3, dim=-1)  # (n, side, slot, 1)
         features = [
             numbers * self.scale,
             self._unfold(volatiles.int())[..., : len(layout.VOLATILES)],
@@ -187,7 +189,8 @@ class SlotReader(nn.Module):
         own = self.allowed(view)  # (n, slot, …)
         own = self.read_allowed(torch.cat((own[..., :-1], own[..., -1:] == self.gimmicks), dim=-1))
         last = self.read_move(embedding(move.squeeze(-1), move_table))
-        return self.read(torch.cat(features, dim=-1)) + last + torch.stack((own, torch.zeros_like(own)), dim=1)
+        befallen: Tensor = self.read(torch.cat(features, dim=-1)) + last
+        return befallen + torch.stack((own, torch.zeros_like(own)), dim=1)
 
     def _unfold(self, words: Tensor) -> Tensor:
         """Return the bits of 16-bit words: (…, word) → (…, 16 · word)."""
@@ -221,7 +224,7 @@ class MoveReader(nn.Module):
 
     def forward(self, view: Tensor, table: Tensor, matchups: Matchups) -> tuple[Tensor, Tensor]:
         """Return (n, side, member, move, move token) and (n, side, member, token)."""
-        moves, left, most, marks = self.columns(view).split((1, 1, 1, 2), dim=-1)
+        moves, left, most, marks = torch.split(self.columns(view), [1, 1, 1, 2], dim=-1)
         marked = self.marked(view).unsqueeze(3)  # (n, side, member, 1, mark)
         features = torch.cat(
             (

@@ -151,7 +151,7 @@ def _in_weather(scene: Scene, at: Places) -> npt.NDArray[Any]:
 
 
 def _hydro_steam(scene: Scene, at: Places) -> npt.NDArray[Any]:
-    return np.where(np.isin(scene.attackers.field.weather[at[0]], SUN), 3, 1)[:, None]  # gains what the sun takes
+    return np.where(SUN[scene.attackers.field.weather[at[0]]], 3, 1)[:, None]  # gains what the sun takes
 
 
 def _on_terrain(name: str, factor: float) -> Rule:

@@ -1,8 +1,9 @@
 // Events that nobody listens to end at once, and the others look only at effects that may listen.
 
+import { handlerFinders } from './overlay-handlers.js';
 import { heardOnField, heardOnPokemon, listenersOf } from './overlay-listeners.js';
 
-/** @import { EventHooks, Hook } from './overlay-listeners.js' */
+/** @import { EventHooks } from './overlay-listeners.js' */
 /** @import { Modules } from './simulator.js' */
 
 const MOST_DEPTH = 8;
@@ -22,9 +23,9 @@ export function installEvents({ load }) {
   ({ Pokemon } = load('pokemon'));
   ({ Side } = load('side'));
   const { prototype } = load('battle').Battle;
-  stock = { ...prototype };
-  for (const name of Object.keys(replacements)) stock[name] = prototype[name];
-  Object.assign(prototype, replacements);
+  const { runEvent, singleEvent, initEffectState } = prototype;
+  stock = { runEvent, singleEvent, initEffectState };
+  Object.assign(prototype, replacements, handlerFinders(load));
 }
 
 /**
@@ -36,7 +37,7 @@ export function installEvents({ load }) {
  * @returns {boolean}
  */
 export function mayBeHeard(battle, hooks, target, source) {
-  if (battle.format[hooks.name] !== undefined || battle.events !== null || battle.deserialized) return true;
+  if (battle.events !== null) return true;
   const field = heardOnField(battle);
   const { own } = hooks;
   if (own !== null) {
@@ -137,116 +138,4 @@ const replacements = {
     }
     return relayVar === undefined ? true : relayVar;
   },
-
-  /**
-   * @this {any}
-   * @param {any} target
-   * @param {string} eventName
-   * @param {any} source
-   */
-  findEventHandlers(target, eventName, source) {
-    if (Array.isArray(target)) {
-      return target.flatMap((pokemon, index) => {
-        const handlers = this.findEventHandlers(pokemon, eventName, source);
-        for (const handler of handlers) {
-          handler.target = pokemon;
-          handler.index = index;
-        }
-        return handlers;
-      });
-    }
-    const hooks = listenersOf(this.dex).event(eventName);
-    const { own, ally, foe, any } = hooks;
-    /** @type {any[]} */
-    const handlers = [];
-    const askPokemon = (/** @type {any} */ pokemon, /** @type {Hook | null} */ hook) => {
-      if (hook !== null) handlers.push(...this.findPokemonEventHandlers(pokemon, hook.name));
-    };
-    const askSide = (/** @type {any} */ side, /** @type {Hook | null} */ hook) => {
-      if (hook !== null) handlers.push(...this.findSideEventHandlers(side, hook.name));
-    };
-    const bubblesDown = target instanceof Side;
-    if (target instanceof Pokemon && (target.isActive || source?.isActive)) {
-      askPokemon(target, own);
-      if (hooks.around) {
-        for (const pokemon of target.alliesAndSelf()) {
-          askPokemon(pokemon, ally);
-          askPokemon(pokemon, any);
-        }
-        for (const pokemon of target.foes()) {
-          askPokemon(pokemon, foe);
-          askPokemon(pokemon, any);
-        }
-      }
-      target = target.side;
-    }
-    if (source) askPokemon(source, hooks.source);
-    if (target instanceof Side) {
-      for (const side of this.sides) {
-        const near = side === target || side === target.allySide ? own : foe;
-        if (bubblesDown) {
-          for (const pokemon of side.active) {
-            askPokemon(pokemon, near);
-            askPokemon(pokemon, any);
-          }
-        }
-        if (side.n < 2 || !side.allySide) {
-          askSide(side, near);
-          askSide(side, any);
-        }
-      }
-    }
-    handlers.push(...this.findFieldEventHandlers(this.field, hooks.name));
-    handlers.push(...this.findBattleEventHandlers(hooks.name));
-    return handlers;
-  },
-
-  /**
-   * @this {any}
-   * @param {any} pokemon
-   * @param {string} callbackName
-   * @param {string} [getKey]
-   */
-  findPokemonEventHandlers(pokemon, callbackName, getKey) {
-    if (!getKey && !this.deserialized) {
-      const hook = listenersOf(this.dex).hooks.get(callbackName);
-      if (hook === undefined) return [];
-      if (heardOnPokemon(pokemon)[hook.index] === 0 && heardOnField(this)[hook.index] === 0) return [];
-    }
-    return stock.findPokemonEventHandlers.call(this, pokemon, callbackName, getKey);
-  },
-
-  /**
-   * @this {any}
-   * @param {any} side
-   * @param {string} callbackName
-   * @param {string} [getKey]
-   * @param {any} [customHolder]
-   */
-  findSideEventHandlers(side, callbackName, getKey, customHolder) {
-    if (!getKey && !fieldMayHear(this, callbackName)) return [];
-    return stock.findSideEventHandlers.call(this, side, callbackName, getKey, customHolder);
-  },
-
-  /**
-   * @this {any}
-   * @param {any} field
-   * @param {string} callbackName
-   * @param {string} [getKey]
-   * @param {any} [customHolder]
-   */
-  findFieldEventHandlers(field, callbackName, getKey, customHolder) {
-    if (!getKey && !fieldMayHear(this, callbackName)) return [];
-    return stock.findFieldEventHandlers.call(this, field, callbackName, getKey, customHolder);
-  },
 };
-
-/**
- * @param {any} battle
- * @param {string} callbackName
- */
-function fieldMayHear(battle, callbackName) {
-  if (battle.deserialized) return true;
-  const hook = listenersOf(battle.dex).hooks.get(callbackName);
-  return hook !== undefined && heardOnField(battle)[hook.index] === 1;
-}

@@ -6,15 +6,22 @@
 import { intern } from './overlay-dex.js';
 
 const PREFIXLESS = new Set(['BeforeTurn', 'Update', 'Weather', 'WeatherChange', 'TerrainChange']);
+const RANK = /(Order|SubOrder|Priority)$/;
+/** @type {Record<string, number | undefined>} */
+const SUB_ORDER = { Condition: 2, Weather: 5, Format: 5, Rule: 5, Ruleset: 5, Ability: 7, Item: 8 };
+/** @type {Record<string, number | undefined>} */
+const ABILITY_SUB_ORDER = { 'Poison Touch': 6, 'Perish Body': 6, Stall: 9 };
 const LISTENERS = Symbol('listeners');
 const ON_FIELD = Symbol('on field');
 const ON_POKEMON = Symbol('on Pokémon');
 
 /**
- * A callback that some effect of a dex implements.
+ * A callback that effects of a dex implement.
  * @typedef {object} Hook
  * @property {string} name such as "onFoeTrapPokemon"
  * @property {number} index of the hook among those of its dex
+ * @property {boolean} switchIn whether it is called when a Pokémon comes in
+ * @property {boolean} aged whether the order in which effects began decides ties
  */
 
 /**
@@ -29,6 +36,17 @@ const ON_POKEMON = Symbol('on Pokémon');
  * @property {boolean} around whether ally, foe or any is implemented
  */
 
+/**
+ * What an effect has to say about a hook, and when its turn is among others.
+ * @typedef {object} Answer
+ * @property {any} callback undefined: the effect has only a rank, or what it does when it starts
+ * @property {boolean} listens
+ * @property {number | false} order
+ * @property {number} priority
+ * @property {number} subOrder
+ * @property {boolean} placed whether its subOrder depends on where the effect is
+ */
+
 /** The hooks of a dex and who implements them. */
 export class Listeners {
   /** @param {any} dex */
@@ -37,13 +55,14 @@ export class Listeners {
     const { Abilities, Items, Moves, Conditions, Rulesets, Pokedex, FormatsData } = dex.data;
     const tables = [Abilities, Items, Moves, Conditions, Rulesets, Pokedex, FormatsData].map(Object.values);
     const inner = tables.flat().map((entry) => entry?.condition);
-    const names = [...new Set([...tables.flat(), ...inner].flatMap(callbackNames))];
+    const keys = [...tables.flat(), ...inner].flatMap(callbackNames);
+    const names = [...new Set(keys.flatMap((key) => [key, key.replace(RANK, '')]))];
     /** @type {Map<string, Hook>} */
-    this.hooks = new Map(names.map((name, index) => [intern(name), { name: intern(name), index }]));
+    this.hooks = new Map(names.map((name, index) => [intern(name), newHook(intern(name), index)]));
     /** @type {Map<string, EventHooks>} */
     this.events = new Map();
-    /** @type {WeakMap<object, number[]>} */
-    this.indices = new WeakMap();
+    /** @type {WeakMap<object, Map<number, Answer>>} */
+    this.known = new WeakMap();
   }
 
   /**
@@ -64,21 +83,83 @@ export class Listeners {
   }
 
   /**
+   * @param {string} name
+   * @returns {Hook} a hook that nothing implements, if need be
+   */
+  hook(name) {
+    return this.hooks.get(name) ?? newHook(name, -1);
+  }
+
+  /**
+   * @param {any} effect that says nothing about the hook
+   * @param {Hook} hook
+   * @returns {Answer} its rank nevertheless
+   */
+  rank(effect, hook) {
+    const answer = newAnswer(effect, hook.name);
+    if (hook.index >= 0) this.answers(effect).set(hook.index, answer);
+    return answer;
+  }
+
+  /**
+   * @param {any} effect frozen, as those of a dex are
+   * @returns {Map<number, Answer>} by the index of a hook
+   */
+  answers(effect) {
+    let answers = this.known.get(effect);
+    if (answers === undefined) {
+      answers = new Map();
+      const keys = callbackNames(effect);
+      if (effect.onStart) keys.push('onSwitchIn');
+      for (const name of keys.flatMap((key) => [key, key.replace(RANK, '')])) {
+        const hook = this.hooks.get(name);
+        if (hook) answers.set(hook.index, newAnswer(effect, name));
+      }
+      this.known.set(effect, answers);
+    }
+    return answers;
+  }
+
+  /**
    * Mark the hooks that an effect implements.
-   * @param {Uint8Array} listening
+   * @param {Uint8Array} heard
    * @param {any} effect
    */
-  mark(listening, effect) {
-    let indices = this.indices.get(effect);
-    if (indices === undefined) {
-      const names = callbackNames(effect);
-      // in later generations, `onStart` of abilities and items serves as their `onSwitchIn`
-      if (names.includes('onStart')) names.push('onSwitchIn');
-      indices = names.flatMap((name) => this.hooks.get(name)?.index ?? []);
-      this.indices.set(effect, indices);
+  mark(heard, effect) {
+    for (const [index, { listens }] of this.answers(effect)) {
+      if (listens) heard[index] = 1;
     }
-    for (const index of indices) listening[index] = 1;
   }
+}
+
+/**
+ * @param {string} name
+ * @param {number} index
+ * @returns {Hook}
+ */
+function newHook(name, index) {
+  const switchIn = name.endsWith('SwitchIn');
+  return { name, index, switchIn, aged: switchIn || name.endsWith('RedirectTarget') };
+}
+
+/**
+ * @param {any} effect
+ * @param {string} name of a callback
+ * @returns {Answer}
+ */
+function newAnswer(effect, name) {
+  const { effectType } = effect;
+  const callback = effect[name];
+  const subOrder = effect[`${name}SubOrder`] || 0;
+  return {
+    callback,
+    // in later generations, `onStart` of abilities and items serves as their `onSwitchIn`
+    listens: callback !== undefined || (name === 'onSwitchIn' && effect.onStart !== undefined),
+    order: effect[`${name}Order`] || false,
+    priority: effect[`${name}Priority`] || 0,
+    subOrder: subOrder || (effectType === 'Ability' && ABILITY_SUB_ORDER[effect.name]) || SUB_ORDER[effectType] || 0,
+    placed: !subOrder && effectType === 'Condition',
+  };
 }
 
 /** What the effects on a Pokémon listen to, as long as its ability, item, status and species stay and it does not leave. */
@@ -93,15 +174,15 @@ class OnPokemon {
     this.status = pokemon.status;
     this.species = pokemon.baseSpecies;
     this.volatiles = pokemon.volatiles; // replaced as a whole when the Pokémon leaves
-    this.listening = new Uint8Array(listeners.hooks.size);
+    this.heard = new Uint8Array(listeners.hooks.size);
     if (Object.hasOwn(pokemon, 'getAbility') || Object.hasOwn(pokemon, 'getItem')) {
-      this.listening.fill(1); // the format decides for itself what the Pokémon carries
+      this.heard.fill(1); // the format decides for itself what the Pokémon carries
       return;
     }
     for (const effect of [pokemon.getAbility(), pokemon.getItem(), pokemon.getStatus(), pokemon.baseSpecies]) {
-      listeners.mark(this.listening, effect);
+      listeners.mark(this.heard, effect);
     }
-    for (const id in pokemon.volatiles) listeners.mark(this.listening, listeners.dex.conditions.getByID(id));
+    for (const id in pokemon.volatiles) listeners.mark(this.heard, listeners.dex.conditions.getByID(id));
   }
 }
 
@@ -115,10 +196,17 @@ export function listenersOf(dex) {
 
 /**
  * @param {any} battle
- * @returns {Uint8Array} by hook: 1 when a condition that is or was on the field, a side or a slot listens
+ * @returns {Uint8Array} by hook: 1 when the format or a condition that is or was on the field, a side or a slot listens
  */
 export function heardOnField(battle) {
-  return (battle[ON_FIELD] ??= new Uint8Array(listenersOf(battle.dex).hooks.size));
+  let heard = battle[ON_FIELD];
+  if (heard === undefined) {
+    const listeners = listenersOf(battle.dex);
+    heard = battle[ON_FIELD] = new Uint8Array(listeners.hooks.size);
+    if (battle.deserialized) heard.fill(1); // conditions were put there without notice
+    listeners.mark(heard, battle.format);
+  }
+  return heard;
 }
 
 /**
@@ -137,7 +225,7 @@ export function heardOnPokemon(pokemon) {
   ) {
     effects = pokemon[ON_POKEMON] = new OnPokemon(pokemon, listenersOf(pokemon.battle.dex));
   }
-  return effects.listening;
+  return effects.heard;
 }
 
 /**

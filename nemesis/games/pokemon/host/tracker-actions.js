@@ -15,6 +15,10 @@ const BROKEN_OFF = OUTCOME.missed | OUTCOME.failed | OUTCOME.immune | OUTCOME.pr
 const LOCKED = 'lockedmove';
 const CALLS_OWN_MOVES = 'sleeptalk';
 const MOST_TOXIC = 15;
+/** Moves that leave a volatile of their name without a line. */
+const LEAVES_VOLATILE = new Set(['minimize', 'defensecurl']);
+/** What ends a move of several turns in gen 1. */
+const BREAKS_OFF_IN_FIRST = new Set(['par', 'confusion', 'disable']);
 const FOR_TWO_TURNS = ['mustrecharge', 'lockon'];
 const MOST_LOCKED = 2; // turns after the first one
 /** What keeps a Pokémon from moving before it would even loaf. */
@@ -101,11 +105,15 @@ function use(tracker, slot, facts, parts, locked) {
   // Moves of two turns cost PP in the second one in gen 1, and in the first one since.
   const free = generation === 1 && facts.charges ? !charged : bound;
   if (!facts.belongs) return;
-  const cost = free ? 0 : 1 + pressure(tracker, slot.side, facts, parts);
   const { moves, mimic } = slot;
-  if (mimic?.id === facts.id) mimic.spent += cost;
-  // In gen 1, what Mimic learned takes its PP.
-  if (mimic?.id !== facts.id || generation === 1) moves.spent[moves.reveal(mimic?.id === facts.id ? 'mimic' : facts.id)] += cost;
+  if (bound && !moves.ids.includes(facts.id)) return; // goes on with a move that another one called
+  const cost = free ? 0 : 1 + pressure(tracker, slot.side, facts, parts);
+  if (mimic?.id !== facts.id) {
+    moves.spent[moves.reveal(facts.id)] += cost;
+    return;
+  }
+  mimic.spent += cost;
+  if (generation === 1) moves.spent[moves.reveal('mimic')] += cost; // there, what Mimic learned takes its PP
 }
 
 /**
@@ -179,7 +187,7 @@ function commit(tracker, slot, facts, parts) {
   slot.lockedTurn = tracker.turn;
   if (facts.id === 'wish' && !side.wish[index]) side.wish[index] = 2;
   else if (facts.id === 'healingwish' || facts.id === 'lunardance') side.healingWish[index] = true;
-  else if (facts.id === 'minimize' || facts.id === 'defensecurl') volatiles.set(facts.id, tracker.turn);
+  else if (LEAVES_VOLATILE.has(facts.id) && !volatiles.has(facts.id)) volatiles.set(facts.id, tracker.turn);
   if (tracker.lexicon.generation === 1) commitInFirstGeneration(tracker, slot, facts, parts);
 }
 
@@ -221,7 +229,7 @@ function cant(tracker, parts) {
     note(tracker, OUTCOME.failed); // Damp and its like: it is the Pokémon with the ability that the line names
     return;
   }
-  const counts = loseTurn(tracker, slot);
+  const counts = loseTurn(tracker, slot, reason.id);
   if (counts && parts[4]) slot.last.move = tracker.lexicon.move(parts[4]).id;
   if (parts[4] && !parts[4].startsWith('[')) reveal(tracker, slot, parts[4]);
   if (reason.id === 'slp' || reason.id === 'frz') pokemon.statusTurns++;
@@ -235,13 +243,16 @@ function cant(tracker, parts) {
 /**
  * @param {Tracker} tracker
  * @param {Slot} slot
+ * @param {string} reason
  * @returns {boolean} whether it is this that counts for the turn
  */
-export function loseTurn(tracker, slot) {
+export function loseTurn(tracker, slot, reason) {
+  const first = tracker.lexicon.generation === 1;
   endUntilItActs(slot);
   tracker.actor = tracker.acting = null;
   slot.streak = 0;
-  slot.volatiles.delete('twoturnmove');
+  if (!first || BREAKS_OFF_IN_FIRST.has(reason)) slot.volatiles.delete('twoturnmove');
+  if (first && BREAKS_OFF_IN_FIRST.has(reason)) for (const id of ['bide', 'lockedmove']) slot.volatiles.delete(id);
   return beginAction(tracker, slot, 'cannot_move');
 }
 
@@ -281,8 +292,7 @@ function faint(tracker, parts) {
   pokemon.side.faints++;
   if (slot.pokemon !== pokemon) return;
   slot.leave();
-  slot.boosts.fill(0);
-  slot.volatiles.clear();
+  slot.reset(slot.since);
 }
 
 /**
@@ -300,12 +310,12 @@ export function note(tracker, bits) {
  * @param {Tracker} tracker
  * @param {Slot} slot
  */
-function breakOff({ lexicon }, { volatiles, side, index, lastMove }) {
-  volatiles.delete('lockedmove');
+function breakOff({ lexicon, turn }, { volatiles, side, index, lastMove }) {
+  if (lexicon.generation > 1) volatiles.delete('lockedmove');
   if (lexicon.generation >= 6 && lastMove && lexicon.move(lastMove).stalls) volatiles.delete('stall');
   if (lastMove === 'wish' && side.wish[index] === 2) side.wish[index] = 0;
   else if (lastMove === 'healingwish' || lastMove === 'lunardance') side.healingWish[index] = false;
-  else if (lastMove === 'minimize' || lastMove === 'defensecurl') volatiles.delete(lastMove);
+  else if (LEAVES_VOLATILE.has(lastMove) && volatiles.get(lastMove) === turn) volatiles.delete(lastMove);
 }
 
 /**
@@ -385,12 +395,11 @@ function wear({ lexicon, phase, turn }, { volatiles, stallTurn, lockedTurn }, po
     pokemon.statusTurns = Math.min(pokemon.statusTurns + 1, MOST_TOXIC);
   }
   if (generation <= 4 && pokemon.shownAbility === 'truant' && !volatiles.delete('truant')) volatiles.set('truant', turn);
-  if (!volatiles.size) return;
+  if (!volatiles.size || generation === 1) return;
   if (stallTurn !== turn) volatiles.delete('stall');
   const locked = volatiles.get('lockedmove');
-  const spent = generation > 1 && locked !== undefined && turn - locked >= MOST_LOCKED;
+  const spent = locked !== undefined && turn - locked >= MOST_LOCKED;
   if (lockedTurn !== turn || spent) volatiles.delete('lockedmove');
-  if (generation === 1) return;
   for (const id of FOR_TWO_TURNS) {
     const began = volatiles.get(id);
     if (began !== undefined && began < turn) volatiles.delete(id);

@@ -16,8 +16,8 @@ const PLAIN = new Set([
   'aquaring', 'attract', 'autotomize', 'bide', 'charge', 'curse', 'dragoncheer', 'embargo', 'flashfire', 'focusenergy',
   'foresight', 'healblock', 'imprison', 'ingrain', 'laserfocus', 'leechseed', 'lightscreen', 'magnetrise', 'miracleeye',
   'mist', 'mudsport', 'nightmare', 'noretreat', 'octolock', 'powershift', 'powertrick', 'reflect', 'saltcure',
-  'slowstart', 'smackdown', 'substitute', 'syrupbomb', 'tarshot', 'taunt', 'telekinesis', 'throatchop', 'torment',
-  'uproar', 'watersport', 'yawn',
+  'slowstart', 'substitute', 'syrupbomb', 'tarshot', 'taunt', 'telekinesis', 'throatchop', 'torment', 'uproar',
+  'watersport', 'yawn',
 ]);
 /** Texts with a number or a stat at their end. */
 const LEVELLED = /^(perish|stockpile|fallen)(\d)$/;
@@ -95,6 +95,10 @@ const STARTS = new Map([
   ['gmaxchistrike', (_, slot) => {
     slot.volatiles.set('gmaxchistrike', Math.min(3, (slot.volatiles.get('gmaxchistrike') ?? 0) + 1));
   }],
+  ['smackdown', (tracker, slot) => {
+    ground(slot);
+    slot.volatiles.set('smackdown', tracker.turn);
+  }],
   ['mimic', learn],
   ['futuresight', foresee],
   ['doomdesire', foresee],
@@ -108,6 +112,12 @@ function typeChange(tracker, slot, parts) {
   slot.addedType = '';
   slot.volatiles.set('typechange', tracker.turn);
   slot.volatiles.delete('typeadd');
+}
+
+/** @param {Slot} slot */
+function ground({ volatiles }) {
+  volatiles.delete('magnetrise');
+  volatiles.delete('telekinesis');
 }
 
 /** @type {Special} */
@@ -128,7 +138,8 @@ function typesOf({ types, shownSpecies, pokemon }) {
 /** @type {Special} */
 function confuse(tracker, slot, parts) {
   slot.volatiles.set('confusion', tracker.turn);
-  if (parts.includes('[fatigue]', 4)) slot.volatiles.delete('lockedmove');
+  const tired = parts.includes('[fatigue]', 4) || (tracker.lexicon.generation <= 2 && parts.includes('[silent]', 4));
+  if (tired) slot.volatiles.delete('lockedmove');
 }
 
 /** @type {Special} */
@@ -271,6 +282,7 @@ function activateMove(tracker, pokemon, slot, { id, kind }, parts) {
   if (SHIELDS.has(id)) note(tracker, OUTCOME.protected);
   else if (id === 'feint' || parts.includes('[broken]', 4)) breakShield(tracker, slot);
   else if (COSTS_PP.has(id)) slot.moves.spent[slot.moves.reveal(tracker.lexicon.move(parts[4]).id)] += Number(parts[5]);
+  else if (id === 'gravity') ground(slot);
   else if (id === 'grudge') exhaust(tracker, slot, parts[4]);
   else if (id === 'trapped') trap(tracker, slot);
   else if (id === 'lockon' || id === 'mindreader') slot.volatiles.set('lockon', tracker.turn);
@@ -360,8 +372,7 @@ function block(tracker, parts) {
  */
 function formeChange(tracker, parts) {
   const slot = tracker.slotAt(parts[2]);
-  slot.species = tracker.lexicon.species(parts[3]);
-  slot.types = null;
+  slot.changeForme(tracker.lexicon.species(parts[3]));
   tracker.readTags(parts, 4);
   noteCause(tracker, slot.pokemon);
 }

@@ -31,7 +31,7 @@ function damage(tracker, parts) {
   const { from } = tracker;
   if (!from) return;
   if (from.kind) noteCause(tracker, tracker.pokemonAt(tracker.of) ?? pokemon);
-  else if (from.id === 'confusion') loseTurn(tracker, tracker.slotAt(parts[2]));
+  else if (from.id === 'confusion') loseTurn(tracker, tracker.slotAt(parts[2]), from.id);
   else if (from.id === 'psn' && status === 'tox' && tracker.lexicon.generation <= 2) pokemon.statusTurns++;
 }
 

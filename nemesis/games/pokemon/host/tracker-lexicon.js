@@ -52,8 +52,7 @@
  */
 
 const NO_ID = /[^a-z0-9]+/g;
-const DIGITS = /\d+$/;
-const POWER_AT_END = /^(hiddenpower|return|frustration).*\d$/;
+const POWER_AT_END = /^(hiddenpower[a-z]*|return|frustration)/;
 const AIMS_AT_FOES = new Set(['allAdjacentFoes', 'allAdjacent', 'all']);
 const AIMS_AT_ONE = new Set(['normal', 'any', 'adjacentFoe', 'randomNormal', 'scripted']);
 const NAMES_ITS_TARGET = new Set([...AIMS_AT_ONE, 'adjacentAlly', 'adjacentAllyOrSelf']);
@@ -110,7 +109,7 @@ export class Lexicon {
   moveFacts(name) {
     const written = toId(name.startsWith('Z-') ? name.slice(2) : name);
     // A request writes what a dex calls `hiddenpowerfire` and `return` as `hiddenpowerfire70` and `return102`.
-    const plain = POWER_AT_END.test(written) ? written.replace(DIGITS, '') : written;
+    const plain = POWER_AT_END.exec(written)?.[1] ?? written;
     const entry = this.dex.moves.get(plain);
     const id = plain.startsWith('hiddenpower') ? plain : entry.id;
     return {

@@ -186,6 +186,17 @@ export class Slot {
     this.stallTurn = this.lockedTurn = -1;
   }
 
+  /**
+   * @param {SpeciesFacts | null} species a forme that passes, or null for the one that lasts
+   */
+  changeForme(species) {
+    this.species = species;
+    this.types = null;
+    this.addedType = '';
+    this.volatiles.delete('typechange');
+    this.volatiles.delete('typeadd');
+  }
+
   /** The Pokémon goes, and with it what it did to others. */
   leave() {
     const { pokemon } = this;

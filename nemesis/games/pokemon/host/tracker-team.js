@@ -325,7 +325,7 @@ function detailsChange(tracker, parts) {
   pokemon.species = species;
   if (species.onlyAbility) pokemon.ability = species.onlyAbility;
   const slot = tracker.slotAt(parts[2]);
-  if (slot.pokemon === pokemon) slot.species = null;
+  if (slot.pokemon === pokemon) slot.changeForme(null);
 }
 
 /**

@@ -135,12 +135,12 @@ export class Tracker {
   }
 
   /**
-   * @param {string} ident
+   * @param {string} ident with the letter of a slot, or without; a few lines have but a name
    * @returns {Pokemon | null}
    */
   pokemonAt(ident) {
-    if (!ident) return null;
-    if (ident.charCodeAt(2) !== 58) return this.slotAt(ident).pokemon; // 58 is :, after which no letter named a slot
+    if (ident.charCodeAt(3) === 58) return this.slotAt(ident).pokemon; // 58 is :
+    if (ident.charCodeAt(2) !== 58) return null;
     const name = this.nameIn(ident);
     return this.sideAt(ident).team.find((pokemon) => pokemon.name === name) ?? null;
   }
