@@ -45,6 +45,7 @@ class PokemonEncoder(nn.Module):
     def __init__(self, width: int, slots: int, mod: str, brought: int) -> None:
         super().__init__()
         token, move = token_widths(width)
+        self.offers = OfferWriter(slots)
         self.standing = StandingReader(slots)
         self.matchups = MatchupEstimator(slots, mod)
         self.move_table = FactTable("moves", move, mod)
@@ -63,7 +64,7 @@ class PokemonEncoder(nn.Module):
 
     def forward(self, view: Tensor) -> tuple[Tensor, Pointers]:
         lead = view.shape[:-1]
-        view = view.reshape(-1, layout.VIEW_SIZE).float()
+        view = self.offers(view.reshape(-1, layout.VIEW_SIZE).to(torch.float32, copy=True))
         standing: Standing = self.standing(view)
         matchups: Matchups = self.matchups(view, standing)
         move_table = self.move_table()
@@ -132,6 +133,20 @@ class Thinking(nn.Module):
     def forward(self, tokens: Tensor) -> Tensor:
         thought: Tensor = self.outer(self.inner(self.norm(tokens)).relu_())
         return tokens + thought
+
+
+class OfferWriter(nn.Module):
+    """Where a request offers but one move (locked, Struggle, recharge), the first action stands for that one."""
+
+    def __init__(self, slots: int) -> None:
+        super().__init__()
+        self.only = Columns(PLACES.position[POSITION.columns("only_move")][:slots])
+        self.first = Columns(PLACES.pokemon[OWN, :slots, POKEMON.columns("moves").start])
+
+    def forward(self, view: Tensor) -> Tensor:
+        """Write it into the records in place of the first move of whoever stands in the slot."""
+        only = self.only(view)
+        return view.index_copy_(1, self.first.index, torch.where(only > 0, only, self.first(view)))
 
 
 class StandingReader(nn.Module):

@@ -81,14 +81,9 @@ class BattlePool:
         if self._delivered is not None:
             raise RuntimeError("The decisions of the last recv have not been answered.")
         number = self._turn
-        ended: list[_End] = []
-        while True:
-            step = self._receive(number)
-            ended += self._voided[number] + [self._note_end(number, one) for one in step.ended]
-            self._voided[number] = []
-            if len(step.slot):
-                break
-            self._begin(number, np.zeros(0, dtype=np.int64))
+        step = self._receive(number)
+        ended = self._voided[number] + [self._note_end(number, one) for one in step.ended]
+        self._voided[number] = []
         self._delivered = step
         slot = step.slot + self._first_slot[number]
         table = np.array(ended, dtype=np.int64).reshape(-1, 4)

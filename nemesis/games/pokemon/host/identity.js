@@ -161,7 +161,14 @@ function transcript(simulator, job) {
   return said.filter((line) => !line.startsWith('|t:|'));
 }
 
-/** @param {any} battle */
+/**
+ * The whole state but for the log and for the order in which the properties of a Pokémon came to be.
+ * @param {any} battle
+ */
 function stateOf(battle) {
-  return JSON.stringify({ ...battle.toJSON(), log: null });
+  const state = { ...battle.toJSON(), log: null };
+  for (const side of state.sides) {
+    side.pokemon = side.pokemon.map((/** @type {object} */ pokemon) => Object.entries(pokemon).sort());
+  }
+  return JSON.stringify(state);
 }
