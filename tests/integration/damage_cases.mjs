@@ -24,7 +24,7 @@ function describe(pokemon) {
     ability: pokemon.ability,
     stats: ['atk', 'def', 'spa', 'spd', 'spe'].map((stat) => pokemon.storedStats[stat]),
     boosts: Object.values(pokemon.boosts),
-    turns_active: pokemon.activeMoveActions,
+    paradox_stat: (pokemon.volatiles.protosynthesis ?? pokemon.volatiles.quarkdrive)?.bestStat ?? '',
     volatiles: Object.keys(pokemon.volatiles),
     conditions: Object.fromEntries(Object.entries(pokemon.side.sideConditions).map(([id, state]) => [id, state.layers ?? 1])),
   };

@@ -66,6 +66,7 @@ def test_other_protocol_or_layout_is_refused():
         "slots": 1,
         "sheets": False,
         "turnLimit": 100,
+        "reasons": {},
         "vocabulary": bridge.dex.vocabulary().for_host(),
     }
     layout = bridge.layout.for_host()

@@ -15,6 +15,7 @@ from nemesis.core.errors import UserError
 from nemesis.core.game import EndReason
 from nemesis.games import open_game
 from nemesis.games.pokemon import bridge
+from nemesis.games.pokemon.layout import POSITION
 from nemesis.games.pokemon.settings import PokemonSettings
 
 FORMATS = (
@@ -29,6 +30,27 @@ FORMATS = (
     "gen9randombattle",
     "gen9randomdoublesbattle",
 )
+
+
+TRAPPED = """
+Dugtrio @ Leftovers
+Ability: Arena Trap
+Level: 100
+EVs: 1 HP
+- Earthquake
+
+Diglett @ Leftovers
+Ability: Arena Trap
+Level: 100
+EVs: 1 HP
+- Earthquake
+
+Trapinch @ Leftovers
+Ability: Arena Trap
+Level: 100
+EVs: 1 HP
+- Earthquake
+"""
 
 
 def game_of(name, **settings):
@@ -183,6 +205,50 @@ def test_lost_host_is_replaced_and_only_its_matches_are_voided(gen1, monkeypatch
     pool.send(random_legal(pool._delivered.mask, np.random.default_rng(0)))
     ended = play_until(pool, matches=6)
     assert EndReason.HOST_LOST not in np.concatenate([results.end_reason for results in ended])
+    pool.close()
+
+
+def test_host_that_is_lost_between_steps_is_replaced_by_a_snapshot(gen1):
+    pool = gen1.pool(slots=6, seed=1)
+    play_on(pool, 20)
+    pool.costs()  # from now on no host is at work
+    os.kill(pool.host_pids[0], signal.SIGKILL)
+    saved = pool.snapshot()
+    ended = play_until(pool, matches=12)
+    assert sum((results.end_reason == EndReason.HOST_LOST).sum() for results in ended) == 3
+    other = gen1.pool(slots=6, seed=3)
+    other.restore(saved)
+    assert sum((results.end_reason == EndReason.HOST_LOST).sum() for results in play_until(other, matches=4)) == 3
+    pool.close()
+    other.close()
+
+
+def test_snapshot_of_another_view_record_is_refused(gen1):
+    pool = gen1.pool(slots=2, seed=1)
+    with pytest.raises(UserError, match="another view record"):
+        pool.restore({**pool.snapshot(), "layout": np.array(1, dtype=np.uint64)})
+    pool.close()
+
+
+def test_choice_refused_for_a_hidden_reason_is_decided_again(tmp_path):
+    """A Diglett may have Arena Trap or not: whoever faces one learns by trying."""
+    (tmp_path / "trap.txt").write_text(TRAPPED)
+    game = game_of("gen9anythinggoes", teams=str(tmp_path), team_order="given")
+    pool = game.pool(slots=4, seed=0)
+    refusals = POSITION.column("refusals")
+    generator = np.random.default_rng(0)
+    seen = 0
+    while seen < 3:
+        decisions, results = pool.recv()
+        assert EndReason.REFUSED not in results.end_reason
+        again = decisions.view[:, refusals] > 0
+        if again.any():
+            seen += int(again.sum())
+            assert (decisions.view[again, POSITION.columns("trapped")][:, 0] == 1).all()
+            assert not decisions.mask[again, 8:14].any()
+        switches = decisions.mask.copy()
+        switches[:, :8] &= ~decisions.mask[:, 8:14].any(axis=1)[:, None]  # whoever may switch does
+        pool.send(random_legal(switches, generator))
     pool.close()
 
 

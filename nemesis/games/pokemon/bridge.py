@@ -20,20 +20,22 @@ import numpy as np
 import numpy.typing as npt
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import BoolArray, IntArray
+from nemesis.core.game import BoolArray, EndReason, IntArray
 from nemesis.games.pokemon import dex, layout
+from nemesis.games.pokemon.actions import action_space
 from nemesis.games.pokemon.formats import Format
 from nemesis.games.pokemon.node import NodeSource, find_node, installed_host
 
 PROTOCOL = 1
-STEP_LIMIT = 10.0  # seconds for one step of all matches, which usually take a few hundredths
+STEP_LIMIT = 10.0  # seconds for one step, which usually takes a few hundredths of one,
+SLOT_LIMIT = 0.02  # and for each match in it
 ANSWER_LIMIT = 120.0  # seconds for whatever else is asked, a start on a busy machine among it
 
 _MAGIC, _CONTROL, _STEP = 0x6E6D, 1, 2
 _HEAD = struct.Struct("<HHI")
 _LARGEST_FRAME = 1 << 28
 _PIPE_SIZE = 1 << 20
-_OLD_SPACE = 384  # megabytes that V8 may keep before it collects with all its might
+_OLD_SPACE = 384  # megabytes that V8 keeps before it collects with all its might; what lives is far less
 
 
 class HostError(Exception):
@@ -102,19 +104,24 @@ class Host:
             with contextlib.suppress(OSError, AttributeError):
                 fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, _PIPE_SIZE)
         os.set_blocking(self._input, False)
-        self._actions = 0
+        self._limit = STEP_LIMIT
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
     def start(self, setting: Setting) -> None:
         """Say what is to be played; a host may be told again and again."""
-        facts = setting.format
+        facts, sent = setting.format, layout.for_host()
         answer = self.ask(
             "start",
             protocol=PROTOCOL,
-            layout=layout.for_host(),
+            layout=sent,
+            reasons={reason.name: reason.value for reason in EndReason},
             vocabulary=dex.vocabulary().for_host(),
             format=facts.id,
             facts={"slots": facts.slots, "brought": facts.brought, "generated": facts.generated},
@@ -122,7 +129,12 @@ class Host:
             sheets=setting.sheets,
             turnLimit=setting.turn_limit,
         )
-        self._actions = answer["actions"]
+        if answer["layout"] != sent["version"]:
+            raise HostError("The host writes another view record than the one that it was given.")
+        self._space = action_space(facts.slots, facts.brought)
+        if answer["actions"] != self._space.size:
+            raise HostError(f"The host has {answer['actions']} actions, but there are {self._space.size}.")
+        self._limit = STEP_LIMIT + SLOT_LIMIT * setting.slots
 
     def ask(self, question: str, **details: Any) -> Any:
         """Ask something that is answered in JSON."""
@@ -146,7 +158,7 @@ class Host:
 
     def end_step(self, limit: float | None = None) -> Step:
         """Wait for the next decisions and results."""
-        kind, body = self._receive(STEP_LIMIT if limit is None else limit)
+        kind, body = self._receive(self._limit if limit is None else limit)
         if kind != _STEP:
             raise HostError("The host answered a step with something else.")
         try:
@@ -167,24 +179,24 @@ class Host:
 
     def _read_step(self, body: bytearray) -> Step:
         rows, records = struct.unpack_from("<ii", body)
-        packed = -(-self._actions // 8)
+        packed = -(-self._space.size // 8)
         sizes = np.cumsum([8, 8 * rows, 2 * rows * layout.VIEW_SIZE, rows * packed, records])
         if rows < 0 or records < 0 or sizes[-1] != len(body):
             raise ValueError(f"{rows} decisions do not fit {len(body)} bytes")
         places = np.frombuffer(body, "<i4", 2 * rows, 8).reshape(rows, 2).astype(np.int64)
         view = np.frombuffer(body, "<i2", rows * layout.VIEW_SIZE, int(sizes[1])).reshape(rows, layout.VIEW_SIZE)
         bits = np.frombuffer(body, np.uint8, rows * packed, int(sizes[2])).reshape(rows, packed)
-        mask = np.unpackbits(bits, axis=1, count=self._actions, bitorder="little").view(np.bool_)
+        mask = self._space.unpack(bits)
         ended = [Ended(**record) for record in _parsed(body[sizes[3] :])]
         return Step(places[:, 0], places[:, 1], view, mask, ended)
 
     def _send(self, kind: int, body: bytes) -> None:
         rest = memoryview(_HEAD.pack(_MAGIC, kind, len(body)) + body)
-        deadline = monotonic() + STEP_LIMIT
+        deadline = monotonic() + self._limit
         while rest:
             _, ready, _ = select.select([], [self._input], [], max(deadline - monotonic(), 0))
             if not ready:
-                raise HostError(f"The host took nothing for {STEP_LIMIT:.0f} s.{self._last_words()}")
+                raise HostError(f"The host took nothing for {self._limit:.0f} s.{self._last_words()}")
             try:
                 rest = rest[os.write(self._input, rest) :]
             except (BrokenPipeError, OSError):

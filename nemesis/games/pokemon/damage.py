@@ -51,9 +51,7 @@ class Damage:
 
     def knock_out(self, hp: Floats) -> Floats:
         """Return how likely a use takes all of the HP (n, defender) that is left."""
-        most = np.maximum(self.share, 1e-6) / MEAN_ROLL
-        likely = (most - hp[:, None, None, :]) / ((1 - LEAST_ROLL) * most)
-        return np.clip(likely, 0, 1) * self.chance * (self.share > 0)
+        return knock_out(self.share, hp[:, None, None, :]) * self.chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +63,12 @@ class Moves:
     type: npt.NDArray[Any]
     category: npt.NDArray[Any]
     facts: npt.NDArray[np.int16]  # (n, attacker, move, column)
+
+
+def knock_out(share: Floats, hp: Floats) -> Floats:
+    """Return how likely a hit of a mean size takes the HP that is left."""
+    most = np.maximum(share, 1e-6) / np.float32(MEAN_ROLL)
+    return np.clip((most - hp) / (np.float32(1 - LEAST_ROLL) * most), 0, 1) * (share > 0)
 
 
 class Estimator:
@@ -85,7 +89,7 @@ class Estimator:
         self._spread = np.isin(self.tables.moves["target"], _SPREAD)
         self._number = {
             name: dex.vocabulary().number("moves", name)
-            for name in ("freezedry", "terablast", "weatherball", "psystrike", "thunder", "hurricane", "blizzard")
+            for name in ("freezedry", "terablast", "weatherball", "thunder", "hurricane")
         }
         special = (
             "fire",

@@ -77,6 +77,7 @@ _IMMUNE = {
     "dryskin": "water", "stormdrain": "water", "voltabsorb": "electric", "motordrive": "electric",
     "lightningrod": "electric", "sapsipper": "grass",
 }  # fmt: skip
+_FIRST_WITH_ABILITIES = 3
 _DRAWING = ("stormdrain", "lightningrod")  # immune since the fifth generation
 _RESISTED: Mapping[str, tuple[tuple[str, ...], int]] = {
     "thickfat": (("fire", "ice"), 50),
@@ -198,7 +199,8 @@ class _Columns:
         return self.place[kind].get(_to_id(name), 0) if name else 0
 
     def species(self, name: str, facts: Facts) -> Row:
-        types, abilities = facts["types"], facts.get("abilities", {})
+        types = facts["types"]
+        abilities = facts.get("abilities", {}) if self.generation >= _FIRST_WITH_ABILITIES else {}
         ratio = facts.get("genderRatio", {"M": 0, "F": 0})
         return {
             "base_stats": [facts["baseStats"][stat] for stat in ("hp", "atk", "def", "spa", "spd", "spe")],

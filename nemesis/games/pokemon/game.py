@@ -49,6 +49,8 @@ class PokemonGame:
     def __init__(self, battle_format: Format, settings: PokemonSettings) -> None:
         if settings.open_team_sheets and not battle_format.preview:
             raise UserError(f"{battle_format.id} has no team preview at which sheets could be shown.")
+        if settings.open_team_sheets is False and battle_format.sheets == "forced":
+            raise UserError(f"{battle_format.id} always shows the team sheets; leave out pokemon.open_team_sheets.")
         self.format = battle_format
         self._settings = settings
 
@@ -63,7 +65,7 @@ class PokemonGame:
 
     @cached_property
     def scripted(self) -> Mapping[str, Scripted]:
-        return heuristics.scripted(self.format.slots, self.format.mod)
+        return heuristics.scripted(self.format.slots, self.format.mod, self.format.brought)
 
     @property
     def potentials(self) -> Mapping[str, float]:

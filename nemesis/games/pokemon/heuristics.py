@@ -21,7 +21,7 @@ from nemesis.games.pokemon.judgement import Judgement
 from nemesis.games.pokemon.layout import FOE, OWN, PHASES, POKEMON, POSITION, TEAM, cut
 from nemesis.games.pokemon.prospects import STANDING, Prospects, duel
 
-_ALLIES, _AIMLESS, _FOES = slice(0, 2), 2, slice(3, 5)  # places among the targets of a doubles option
+_AIMLESS, _FIRST_FOE, _SECOND_FOE = 2, 3, 4  # places among the targets of a doubles option
 _NEVER = np.float32(-9)
 _NOISE = 0.02  # so that equal options are chosen equally often
 _PREVIEW_NOISE = 0.1
@@ -191,7 +191,7 @@ def _combined(judgement: Judgement) -> Floats:
     spread = _SPREAD[judgement.fact("target")]
     aims = np.zeros((*damage.shape[:4], len(actions.TARGETS), 2), np.float32)
     aims[..., _AIMLESS, :] = np.where(spread[..., None], damage, 0)
-    aims[..., 3, 0], aims[..., 4, 1] = damage[..., 0], damage[..., 1]
+    aims[..., _FIRST_FOE, 0], aims[..., _SECOND_FOE, 1] = damage[..., 0], damage[..., 1]
     hits = np.zeros((len(damage), 2, actions.OPTIONS, 2), np.float32)
     hits[:, :, : actions.SWITCH] = np.swapaxes(aims, 2, 3).reshape(len(damage), 2, actions.SWITCH, 2)
     worth = np.zeros((len(damage), actions.OPTIONS, actions.OPTIONS), np.float32)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from nemesis.core.game import BoolArray
 from nemesis.games.pokemon import dex
+from nemesis.games.pokemon.damage import knock_out
 from nemesis.games.pokemon.fighters import ATTACK, DEFENCE, SPECIAL_ATTACK, SPECIAL_DEFENCE, SPEED, Floats, Ints
 from nemesis.games.pokemon.layout import (
     BOOSTS,
@@ -29,7 +30,7 @@ from nemesis.games.pokemon.layout import (
     TERRAINS,
     VOLATILES,
 )
-from nemesis.games.pokemon.prospects import STANDING, Prospects, duel, knock_out
+from nemesis.games.pokemon.prospects import STANDING, Prospects, duel
 
 _BLOCK = dex.BLOCKS["moves"]
 _STATUS = dex.CATEGORIES.index("status")
@@ -262,14 +263,15 @@ class Judgement:
         acts = 1 - falls_first
         gained = np.minimum(damage * acts, foe_hp) + STANDING * fells * acts
         change = self._own_change(damage * acts, hp)
-        left = np.minimum(hp - answer + change * acts + self._delay, 1)
+        left = np.minimum(hp - answer + change * acts, 1) + self._delay * acts
         falls = np.where(first, knock_out(answer, np.minimum(hp + np.maximum(change, 0), 1)) * (1 - fells), falls_first)
         falls = np.maximum(falls, (self.fact("cost")[..., None] >= 100) * acts)
         lost = hp - np.maximum(left, 0) + STANDING * falls
         rest = self._rest(np.maximum(left, 0), np.maximum(foe_hp - damage * acts, 0.01))
         going_on = (1 - fells * acts) * (1 - falls)
         worth = gained - lost + going_on * rest * self._foresight + self._bonus[..., None] * acts
-        worth = np.where(self._pivots, self._pivot(gained, first, answer, falls), worth)
+        if self._pivots.any():
+            worth = np.where(self._pivots, self._pivot(gained, first, answer, falls), worth)
         worth -= self._gimmick_cost[..., None, None]
         return np.where(present, worth, -2)
 

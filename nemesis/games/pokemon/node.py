@@ -5,12 +5,14 @@ choice. The JavaScript packages are those of the lock file, put beside the host,
 package folder cannot be written. Nothing of them runs at installation.
 """
 
+import contextlib
 import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -101,9 +103,13 @@ def _host_folder() -> Path:
     sources = sorted(path for path in HOST.iterdir() if path.is_file())
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
     folder = cache_folder() / f"host-{digest}"
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in sources:
-        shutil.copy(path, folder)
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as made:
+            for path in sources:
+                shutil.copy(path, made)
+            with contextlib.suppress(OSError):  # another process was faster
+                Path(made).rename(folder)
     return folder
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from nemesis.core.errors import UserError
 from nemesis.core.game import SEATS, Arrays, Decisions, EndReason, IntArray, Results
 from nemesis.core.random import generator_state, restore_generator
+from nemesis.games.pokemon import layout
 from nemesis.games.pokemon.bridge import ANSWER_LIMIT, Ended, HostError, Setting, Step
 from nemesis.games.pokemon.replays import write_replay
 from nemesis.games.pokemon.stock import HostStock
@@ -60,7 +61,7 @@ class BattlePool:
         self._free = [list(range(share.slots)) for share in self._shares]  # slots of each host that wait for a match
         self._in_flight = [False] * len(self._shares)
         self._buffered: list[Step | None] = [None] * len(self._shares)
-        self._voided: list[list[_End]] = [[] for _ in self._shares]  # with hosts that were lost
+        self._voided: list[list[_End]] = [[] for _ in self._shares]  # ended when hosts were lost, not yet told
         self._turn = 0
         self._delivered: Step | None = None
         self._recordings: OrderedDict[int, dict[str, Any]] = OrderedDict()
@@ -106,21 +107,24 @@ class BattlePool:
             match = self._match[step.slot[row] + self._first_slot[self._turn]]
             raise ValueError(f"Action {actions[row]} is not legal in match {match}.")
         self._delivered = None
-        self._begin(self._turn, actions)
+        replaced = self._in_flight[self._turn] or self._buffered[self._turn] is not None
+        if not replaced:  # else the matches that these actions are for are gone
+            self._begin(self._turn, actions)
         self._turn = (self._turn + 1) % len(self._hosts)
 
     def snapshot(self) -> Arrays:
         self._settle()
         hosts = [
             {
-                "matches": host.ask("snapshot")["matches"],
+                "matches": self._ask(number, "snapshot")["matches"],
                 "free": self._free[number],
                 "voided": self._voided[number],
                 "ended": [asdict(one) for one in step.ended] if (step := self._buffered[number]) else [],
             }
-            for number, host in enumerate(self._hosts)
+            for number in range(len(self._hosts))
         ]
         return {
+            "layout": np.array(int(layout.for_host()["version"], 16), dtype=np.uint64),
             "generator": generator_state(self._generator),
             "match": self._match.copy(),
             "next_match": np.array(self._next_match),
@@ -130,6 +134,8 @@ class BattlePool:
 
     def restore(self, snapshot: Arrays) -> None:
         self._settle()
+        if int(snapshot["layout"]) != int(layout.for_host()["version"], 16):
+            raise UserError("These battles were saved with another view record, so they cannot go on here.")
         hosts = json.loads(snapshot["hosts"].tobytes())
         if len(hosts) != len(self._hosts):
             raise UserError(f"The saved battles ran in {len(hosts)} hosts; set pokemon.hosts={len(hosts)}.")
@@ -166,14 +172,12 @@ class BattlePool:
             raise UserError(
                 f"Match {match} is not among the last {_KEPT_RECORDINGS} that ended, so it cannot be shown."
             )
-        self._settle()
-        log = self._hosts[0].ask("replay", recording=recording)["log"]
+        log = self._ask(0, "replay", recording=recording)["log"]
         return write_replay(self._setting.format, log, match, folder, names)
 
     def costs(self) -> list[dict[str, float]]:
         """Return, for each host, the seconds it spent on each part of the work, and its decisions."""
-        self._settle()
-        return [host.ask("costs") for host in self._hosts]
+        return [self._ask(number, "costs") for number in range(len(self._hosts))]
 
     def _begin(self, number: int, actions: IntArray) -> None:
         """Let a host go on, with new matches in its free slots."""
@@ -209,10 +213,13 @@ class BattlePool:
         if self._losses > _MOST_LOSSES:
             raise UserError(f"{self._losses} Pokémon hosts in a row were lost. The last one: {error}")
         self._hosts[number] = self._stock.take([share])[0]
-        slots = np.arange(share.slots) + self._first_slot[number]
-        self._voided[number] += [_End(int(self._match[slot]), int(slot), -1, EndReason.HOST_LOST) for slot in slots]
-        self._match[slots] = self._next_match + np.arange(share.slots)
-        self._next_match += share.slots
+        if (unread := self._buffered[number]) is not None:  # what had ended before it was lost still counts
+            self._voided[number] += [self._note_end(number, one) for one in unread.ended]
+            self._buffered[number] = None
+        busy = np.setdiff1d(np.arange(share.slots), self._free[number]) + self._first_slot[number]
+        self._voided[number] += [_End(int(self._match[slot]), int(slot), -1, EndReason.HOST_LOST) for slot in busy]
+        self._match[busy] = self._next_match + np.arange(len(busy))
+        self._next_match += len(busy)
         self._free[number] = list(range(share.slots))
         self._begin(number, np.zeros(0, dtype=np.int64))
 
@@ -229,6 +236,15 @@ class BattlePool:
         self._next_match += 1
         self._free[number].append(one.slot)
         return _End(match, slot, one.winner, one.reason)
+
+    def _ask(self, number: int, question: str, **details: Any) -> Any:
+        """Ask a host something between two steps; one that fails is replaced, and the new one is asked."""
+        while True:
+            self._settle()
+            try:
+                return self._hosts[number].ask(question, **details)
+            except HostError as error:
+                self._replace(number, error)
 
     def _settle(self) -> None:
         """Wait until every host waits for a question."""

@@ -27,7 +27,6 @@ _ACTS_NOW, _ACTS_LATER = (
     np.array([_ACTS.get(name, (1.0, 1.0))[when] for name in STATUSES], np.float32) for when in (0, 1)
 )
 _PHYSICAL = dex.CATEGORIES.index("physical")
-_COLUMN = dex.BLOCKS["moves"].column
 _CHARGE, _RECHARGE, _FUTURE = (
     dex.BLOCKS["moves"].columns("flags").start + dex.FLAGS.index(flag) for flag in ("charge", "recharge", "futuremove")
 )
@@ -217,9 +216,3 @@ def duel(hp: Floats | float, foe_hp: Floats | float, hit: Floats, threat: Floats
     worth = np.where(taken < endured, won, lost)
     endless = (needed >= _LONGEST) & (endured >= _LONGEST)
     return np.asarray(np.where(endless, 0, worth), np.float32)
-
-
-def knock_out(share: Floats, hp: Floats) -> Floats:
-    """Return how likely damage of a mean size takes the HP that is left."""
-    most = np.maximum(share, 1e-6) / np.float32(0.925)
-    return np.clip((most - hp) / (np.float32(0.15) * most), 0, 1)

@@ -5,8 +5,9 @@
 `hp` counts the share of HP that is left, `faint` whether it stands, `status` how little an ailment hampers it; a
 fainted Pokémon has no ailment, the other two have counted its loss. Unseen Pokémon of the foe are whole, which is
 the truth: what has not been on the field has not been hurt. Both seats therefore see the same position, and the
-potentials of the two sum to zero but for the rounding of the foe's HP to per cent or 48ths, and for what a disguise
-(Illusion) makes a seat believe. At team preview everything is zero.
+potentials of the two sum to zero but for what is hidden: the rounding of the foe's HP to per cent or 48ths, healing on
+the bench (Regenerator) until the Pokémon is seen again, and what a disguise (Illusion) makes a seat believe. At team
+preview everything is zero.
 """
 
 from typing import Any

@@ -46,7 +46,12 @@ class HostStock:
         return verdicts
 
     def _one(self) -> Host:
-        return self._idle.pop() if self._idle else Host(self._node)
+        while self._idle:
+            host = self._idle.pop()
+            if host.alive:
+                return host
+            host.close()
+        return Host(self._node)
 
     def _started(self, host: Host, setting: Setting) -> Host:
         for _ in range(_TRIES):

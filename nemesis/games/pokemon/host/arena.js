@@ -17,6 +17,7 @@ const SEATS = 2;
  * @property {number} slots matches in flight
  * @property {boolean} sheets
  * @property {number} turnLimit
+ * @property {Record<string, number>} reasons why a match ends, by name
  */
 
 export class Arena {
@@ -35,6 +36,7 @@ export class Arena {
       generated: start.facts.generated,
       sheets: start.sheets,
       turnLimit: start.turnLimit,
+      reasons: start.reasons,
     };
     this.space = actionSpace({ slots: start.facts.slots, brought: start.facts.brought });
     this.write = viewWriter(start.layout, start.vocabulary);

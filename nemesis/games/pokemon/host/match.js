@@ -5,9 +5,6 @@ import { Tracker } from './tracker.js';
 const MOST_REFUSALS = 3;
 const SEATS = /** @type {const} */ (['p1', 'p2']);
 
-/** What a result says of how a match ended; the numbers are those of `EndReason` in Python. */
-export const END = { PLAYED: 0, SIMULATOR_FAILURE: 1, TIE: 2, TURN_LIMIT: 3, REFUSED: 5 };
-
 /**
  * All that a match needs to begin.
  * @typedef {object} Setup
@@ -31,6 +28,7 @@ export const END = { PLAYED: 0, SIMULATOR_FAILURE: 1, TIE: 2, TURN_LIMIT: 3, REF
  * @property {boolean} generated
  * @property {boolean} sheets
  * @property {number} turnLimit
+ * @property {Record<string, number>} reasons why a match ends, by name
  */
 
 export class Match {
@@ -86,7 +84,7 @@ export class Match {
         this.refusals[seat] = 0;
         this.judge();
       } else if (++this.refusals[seat] >= MOST_REFUSALS) {
-        this.end(-1, END.REFUSED, `${choice}: ${side.choice.error}`);
+        this.end(-1, this.rules.reasons.REFUSED, `${choice}: ${side.choice.error}`);
       } else {
         side.clearChoice(); // what was accepted before the refusal must not bind the next try
       }
@@ -116,7 +114,7 @@ export class Match {
     try {
       action();
     } catch (error) {
-      this.end(-1, END.SIMULATOR_FAILURE, error instanceof Error ? (error.stack ?? error.message) : String(error));
+      this.end(-1, this.rules.reasons.SIMULATOR_FAILURE, error instanceof Error ? (error.stack ?? error.message) : String(error));
     }
   }
 
@@ -124,9 +122,9 @@ export class Match {
     const { battle, rules } = this;
     if (battle.ended) {
       const winner = battle.sides.findIndex((/** @type {any} */ side) => side.name === battle.winner);
-      this.end(winner, winner < 0 ? END.TIE : END.PLAYED, '');
+      this.end(winner, winner < 0 ? this.rules.reasons.TIE : this.rules.reasons.PLAYED, '');
     } else if (battle.turn > rules.turnLimit) {
-      this.end(-1, END.TURN_LIMIT, '');
+      this.end(-1, this.rules.reasons.TURN_LIMIT, '');
     }
   }
 

@@ -52,11 +52,8 @@ export function installDex({ load }) {
   };
 }
 
-/**
- * The keys of a move whose values are objects.
- * @type {WeakMap<object, string[]>}
- */
-const deepKeys = new WeakMap();
+/** @type {WeakMap<object, ActiveMoves>} */
+const activeMoves = new WeakMap();
 
 /**
  * @this {any}
@@ -64,16 +61,43 @@ const deepKeys = new WeakMap();
  */
 function getActiveMove(move) {
   if (move && typeof move.hit === 'number') return move;
-  move = this.moves.get(move);
-  let keys = deepKeys.get(move);
-  if (keys === undefined) {
-    keys = Object.keys(move).filter((key) => typeof move[key] === 'object' && move[key] !== null);
-    deepKeys.set(move, keys);
+  let copies = activeMoves.get(this);
+  if (copies === undefined) activeMoves.set(this, (copies = new ActiveMoves(this)));
+  return copies.copy(this.moves.get(move));
+}
+
+// what battles add to the copies of moves, by and by
+const ADDED = `hit lastHit totalDamage hitTargets moveHitData isExternal isZOrMaxPowered baseMove hasBounced hasSheerForce
+  pranksterBoosted typeChangerBoosted stellarBoosted selfDropped infiltrates causedCrashDamage multihitType statusRoll
+  magnitude allies auraBooster hasAuraBreak ruinedAtk ruinedDef ruinedSpA ruinedSpD`.split(/\s+/);
+
+/** Copies of the moves of a dex, all of one shape: V8 compiles code well that meets few shapes of moves. */
+class ActiveMoves {
+  /** @param {any} dex */
+  constructor(dex) {
+    this.dex = dex;
+    const sample = dex.moves.get('tackle');
+    const keys = new Set([...Object.keys(sample), ...Object.values(dex.data.Moves).flatMap(Object.keys), ...ADDED]);
+    this.keys = [...keys];
+    this.Copy = new Function('move', this.keys.map((key) => `this.${key} = move.${key};`).join(''));
+    this.Copy.prototype = Object.getPrototypeOf(sample);
+    /** @type {WeakMap<object, {template: object, deep: string[]}>} */
+    this.known = new WeakMap();
   }
-  const copy = { __proto__: Object.getPrototypeOf(move), ...move };
-  for (const key of keys) copy[key] = this.deepClone(move[key]);
-  copy.hit = 0;
-  return copy;
+
+  /** @param {any} move */
+  copy(move) {
+    let known = this.known.get(move);
+    if (known === undefined) {
+      const deep = Object.keys(move).filter((key) => typeof move[key] === 'object' && move[key] !== null);
+      known = { template: new this.Copy(move), deep };
+      this.known.set(move, known);
+    }
+    const copy = new this.Copy(known.template);
+    for (const key of known.deep) copy[key] = this.dex.deepClone(move[key]);
+    copy.hit = 0;
+    return copy;
+  }
 }
 
 /**

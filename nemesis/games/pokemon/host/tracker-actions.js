@@ -2,6 +2,7 @@
 
 import { noteAbility, noteCause } from './tracker-items.js';
 import { passTurn } from './tracker-field.js';
+import { exposeByMove } from './tracker-team.js';
 
 /** @import { MoveFacts } from './tracker-lexicon.js' */
 /** @import { Pokemon, Side, Slot } from './tracker-state.js' */
@@ -23,31 +24,6 @@ const FOR_TWO_TURNS = ['mustrecharge', 'lockon'];
 const MOST_LOCKED = 2; // turns after the first one
 /** What keeps a Pokémon from moving before it would even loaf. */
 const BEFORE_TRUANT = new Set(['slp', 'frz']);
-
-/**
- * Note what a slot does in this turn: the first action counts, but a move rather than a turn lost before it.
- * @param {Tracker} tracker
- * @param {Slot} slot
- * @param {'move' | 'switch' | 'cannot_move'} kind
- * @returns {boolean} whether it is this that counts
- */
-export function beginAction(tracker, slot, kind) {
-  if (tracker.turnIsFresh) {
-    tracker.turnIsFresh = false;
-    tracker.actionsOfTurn++;
-    tracker.order = 0;
-  }
-  const { last } = slot;
-  const again = last.turn === tracker.actionsOfTurn;
-  if (again && !(last.kind === 'cannot_move' && kind === 'move')) return false;
-  if (!again) last.order = ++tracker.order;
-  last.turn = tracker.actionsOfTurn;
-  last.kind = kind;
-  last.move = '';
-  last.side = last.slot = -1;
-  last.outcome = 0;
-  return true;
-}
 
 /**
  * @param {Tracker} tracker
@@ -94,7 +70,7 @@ function call(tracker, { moves, side }, facts, parts, caller) {
  */
 function use(tracker, slot, facts, parts, locked) {
   const { generation } = tracker.lexicon;
-  tracker.acting = beginAction(tracker, slot, 'move') ? slot : null;
+  tracker.acting = tracker.beginAction(slot, 'move') ? slot : null;
   if (tracker.acting) aim(tracker, slot, facts, parts);
   slot.streak = slot.lastMove === facts.id ? slot.streak + 1 : 1;
   slot.lastMove = facts.id;
@@ -105,6 +81,7 @@ function use(tracker, slot, facts, parts, locked) {
   // Moves of two turns cost PP in the second one in gen 1, and in the first one since.
   const free = generation === 1 && facts.charges ? !charged : bound;
   if (!facts.belongs) return;
+  exposeByMove(slot, facts.id);
   const { moves, mimic } = slot;
   if (bound && !moves.ids.includes(facts.id)) return; // goes on with a move that another one called
   const cost = free ? 0 : 1 + pressure(tracker, slot.side, facts, parts);
@@ -253,7 +230,7 @@ export function loseTurn(tracker, slot, reason) {
   slot.streak = 0;
   if (!first || BREAKS_OFF_IN_FIRST.has(reason)) slot.volatiles.delete('twoturnmove');
   if (first && BREAKS_OFF_IN_FIRST.has(reason)) for (const id of ['bide', 'lockedmove']) slot.volatiles.delete(id);
-  return beginAction(tracker, slot, 'cannot_move');
+  return tracker.beginAction(slot, 'cannot_move');
 }
 
 /**

@@ -1,7 +1,6 @@
 // Who is who: team preview, open team sheets, Pokémon that come and go, and disguises that fall.
 
 import { HELD, MoveList, NONE } from './tracker-state.js';
-import { beginAction } from './tracker-actions.js';
 import { toId } from './tracker-lexicon.js';
 
 /** @import { Details } from './tracker-lexicon.js' */
@@ -10,6 +9,7 @@ import { toId } from './tracker-lexicon.js';
 
 const FIRST_GENERATION_WITH_ILLUSION = 5;
 const LAST_GENERATION_TO_PREVIEW_ITEMS = 7;
+const MOVES_OF_A_SET = 4;
 
 /**
  * @param {Pokemon} pokemon
@@ -104,7 +104,7 @@ function switchIn(tracker, parts) {
   const details = tracker.lexicon.details(parts[3]);
   const pokemon = arriving(slot, tracker.nameIn(parts[2]), details);
   tracker.readTags(parts, 5);
-  if (parts[1] === 'switch') beginAction(tracker, slot, 'switch');
+  if (parts[1] === 'switch') tracker.beginAction(slot, 'switch');
   tracker.actor = tracker.acting = null;
   const passing = tracker.from?.id === 'batonpass' || tracker.from?.id === 'shedtail' ? tracker.from.id : '';
   const kept = passing ? passedOn(tracker, slot, passing) : null;
@@ -191,13 +191,34 @@ function arrivingBeside(twin, index, name, details) {
   const wearer = suspect(side);
   if (index === 0 && side.broughtSize - side.faints <= 2) return wearer ?? christen(side.add(details), name);
   if (!wearer) return Object.assign(christen(side.add(details), name), twin.before);
-  const slot = side.slots[twin.slot];
-  unmask(wearer, twin);
+  expose(side.slots[twin.slot], wearer);
+  return twin;
+}
+
+/**
+ * A fifth move gives a disguise away, if there is but one who can have put it on.
+ * @param {Slot} slot
+ * @param {string} move that its Pokémon has chosen
+ */
+export function exposeByMove(slot, move) {
+  const { pokemon, side } = slot;
+  if (!pokemon || slot.transform || slot.mimic) return;
+  const { ids } = pokemon.moves;
+  const wearer = ids.length >= MOVES_OF_A_SET && !ids.includes(move) ? suspect(side) : undefined;
+  if (wearer) expose(slot, wearer);
+}
+
+/**
+ * @param {Slot} slot
+ * @param {Pokemon} wearer who stands in it in the shape of another
+ */
+function expose(slot, wearer) {
+  if (slot.pokemon) unmask(wearer, slot.pokemon);
   slot.pokemon = wearer;
+  slot.species = null;
   wearer.slot = slot.index;
   wearer.seen = true;
   wearer.ability = wearer.baseAbility = 'illusion';
-  return twin;
 }
 
 /**
@@ -246,16 +267,12 @@ function replace(tracker, parts) {
   const details = tracker.lexicon.details(parts[3]);
   const wearer = fits(copied, details) ? copied : wearerOf(side, tracker.nameIn(parts[2]), details);
   if (wearer !== copied) {
-    unmask(wearer, copied);
+    expose(slot, wearer);
     // A second Pokémon of the same name was never there.
     const twin = side.team.some((pokemon) => pokemon !== copied && pokemon.name === copied.name && pokemon.slot >= 0);
     if (twin) side.team.splice(side.team.indexOf(copied), 1);
   }
   christen(wearer, tracker.nameIn(parts[2]));
-  slot.pokemon = wearer;
-  slot.species = null;
-  wearer.slot = slot.index;
-  wearer.seen = true;
   wearer.species = details.species;
   wearer.ability = wearer.baseAbility = 'illusion';
 }

@@ -105,6 +105,29 @@ export class Tracker {
     }
   }
 
+  /**
+   * Note what a slot does in this turn: the first action counts, but a move rather than a turn lost before it.
+   * @param {Slot} slot
+   * @param {'move' | 'switch' | 'cannot_move'} kind
+   * @returns {boolean} whether it is this that counts
+   */
+  beginAction({ last }, kind) {
+    if (this.turnIsFresh) {
+      this.turnIsFresh = false;
+      this.actionsOfTurn++;
+      this.order = 0;
+    }
+    const again = last.turn === this.actionsOfTurn;
+    if (again && !(last.kind === 'cannot_move' && kind === 'move')) return false;
+    if (!again) last.order = ++this.order;
+    last.turn = this.actionsOfTurn;
+    last.kind = kind;
+    last.move = '';
+    last.side = last.slot = -1;
+    last.outcome = 0;
+    return true;
+  }
+
   /** @param {string} what */
   countUnknown(what) {
     this.unknown.set(what, (this.unknown.get(what) ?? 0) + 1);

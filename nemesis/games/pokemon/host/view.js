@@ -5,11 +5,12 @@
 
 import { OUTCOME } from './tracker-actions.js';
 import { remember } from './tracker-own.js';
+import { writeFoes } from './view-foe.js';
 import { offsets, places } from './view-layout.js';
-import { PokemonWriter } from './view-pokemon.js';
+import { OwnWriter } from './view-own.js';
+import { PokemonColumns } from './view-pokemon.js';
 
 /** @import { Side } from './tracker-state.js' */
-/** @import { Memory } from './tracker-own.js' */
 /** @import { Tracker } from './tracker.js' */
 
 /** @import { Layout, Vocabulary } from './view-layout.js' */
@@ -34,36 +35,16 @@ export function viewWriter(layout, vocabulary) {
   checkOutcomes(layout.names.outcomes);
   const writePosition = positionWriter(offsets('position', position, POSITION), layout, vocabulary);
   const writeSide = sideWriter(offsets('side', side, SIDE), layout, vocabulary);
-  const writer = new PokemonWriter(pokemon, layout, vocabulary);
-  const foesStart = pokemon.start + layout.team * pokemon.width;
-
+  const columns = new PokemonColumns(pokemon, layout, vocabulary);
+  const own = new OwnWriter(columns);
   return (row, tracker, request, seat, refusals) => {
     const memory = remember(tracker, request, seat);
-    const [own, foe] = [tracker.sides[seat], tracker.sides[1 - seat]];
     writePosition(row, position.start, tracker, request, seat, refusals);
-    writeSide(row, side.start, own, tracker, seat);
-    writeSide(row, side.start + side.width, foe, tracker, seat);
-    let start = pokemon.start;
-    const here = Math.min(memory.order.length, layout.team);
-    for (let place = 0; place < here; place++, start += pokemon.width) writer.own(row, start, tracker, request, seat, place);
-    if (memory.team.length > here) writeLeftAtHome(row, start, tracker, memory, layout.team - here);
-    const known = Math.min(foe.team.length, layout.team);
-    for (let place = 0; place < known; place++) {
-      writer.foe(row, foesStart + place * pokemon.width, foe.team[place], tracker, seat);
-    }
+    writeSide(row, side.start, tracker.sides[seat], tracker, seat);
+    writeSide(row, side.start + side.width, tracker.sides[1 - seat], tracker, seat);
+    own.write(row, tracker, memory, request, seat);
+    writeFoes(columns, row, tracker, seat);
   };
-
-  /**
-   * @param {Int16Array} row
-   * @param {number} start
-   * @param {Tracker} tracker
-   * @param {Memory} memory
-   * @param {number} room
-   */
-  function writeLeftAtHome(row, start, tracker, memory, room) {
-    const absent = memory.team.filter((own) => !memory.order.includes(own)).slice(0, room);
-    for (const [place, own] of absent.entries()) writer.absent(row, start + place * pokemon.width, own, tracker);
-  }
 }
 
 /**
