@@ -162,13 +162,11 @@ function transcript(simulator, job) {
 }
 
 /**
- * The whole state but for the log and for the order in which the properties of a Pokémon came to be.
+ * The whole state but for the log and for the order in which the properties of Pokémon and moves came to be.
  * @param {any} battle
  */
 function stateOf(battle) {
-  const state = { ...battle.toJSON(), log: null };
-  for (const side of state.sides) {
-    side.pokemon = side.pokemon.map((/** @type {object} */ pokemon) => Object.entries(pokemon).sort());
-  }
-  return JSON.stringify(state);
+  return JSON.stringify({ ...battle.toJSON(), log: null }, (_, value) =>
+    value?.baseSpecies || 'hit' in Object(value) ? Object.fromEntries(Object.entries(value).sort()) : value,
+  );
 }

@@ -1,4 +1,4 @@
-// Faster look-ups in the dex: ids and rules are worked out once, and a copy of a move copies only what can change.
+// Look-ups in the dex that are worked out once: ids and rules.
 
 const MOST_IDS = 50_000;
 
@@ -27,8 +27,6 @@ export function installIds({ load, replace }) {
 
 /** @param {Modules} modules */
 export function installDex({ load }) {
-  const { Dex } = load('dex');
-  Dex.ModdedDex.prototype.getActiveMove = getActiveMove;
   const { prototype } = load('dex-formats').DexFormats;
   const stock = prototype.get;
   /** @type {WeakMap<object, Map<string, any>>} */
@@ -50,54 +48,6 @@ export function installDex({ load }) {
     }
     return rule;
   };
-}
-
-/** @type {WeakMap<object, ActiveMoves>} */
-const activeMoves = new WeakMap();
-
-/**
- * @this {any}
- * @param {any} move
- */
-function getActiveMove(move) {
-  if (move && typeof move.hit === 'number') return move;
-  let copies = activeMoves.get(this);
-  if (copies === undefined) activeMoves.set(this, (copies = new ActiveMoves(this)));
-  return copies.copy(this.moves.get(move));
-}
-
-// what battles add to the copies of moves, by and by
-const ADDED = `hit lastHit totalDamage hitTargets moveHitData isExternal isZOrMaxPowered baseMove hasBounced hasSheerForce
-  pranksterBoosted typeChangerBoosted stellarBoosted selfDropped infiltrates causedCrashDamage multihitType statusRoll
-  magnitude allies auraBooster hasAuraBreak ruinedAtk ruinedDef ruinedSpA ruinedSpD`.split(/\s+/);
-
-/** Copies of the moves of a dex, all of one shape: V8 compiles code well that meets few shapes of moves. */
-class ActiveMoves {
-  /** @param {any} dex */
-  constructor(dex) {
-    this.dex = dex;
-    const sample = dex.moves.get('tackle');
-    const keys = new Set([...Object.keys(sample), ...Object.values(dex.data.Moves).flatMap(Object.keys), ...ADDED]);
-    this.keys = [...keys];
-    this.Copy = new Function('move', this.keys.map((key) => `this.${key} = move.${key};`).join(''));
-    this.Copy.prototype = Object.getPrototypeOf(sample);
-    /** @type {WeakMap<object, {template: object, deep: string[]}>} */
-    this.known = new WeakMap();
-  }
-
-  /** @param {any} move */
-  copy(move) {
-    let known = this.known.get(move);
-    if (known === undefined) {
-      const deep = Object.keys(move).filter((key) => typeof move[key] === 'object' && move[key] !== null);
-      known = { template: new this.Copy(move), deep };
-      this.known.set(move, known);
-    }
-    const copy = new this.Copy(known.template);
-    for (const key of known.deep) copy[key] = this.dex.deepClone(move[key]);
-    copy.hit = 0;
-    return copy;
-  }
 }
 
 /**

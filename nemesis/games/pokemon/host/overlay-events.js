@@ -1,7 +1,7 @@
 // Events that nobody listens to end at once, and the others look only at effects that may listen.
 
 import { handlerFinders } from './overlay-handlers.js';
-import { heardOnField, heardOnPokemon, listenersOf } from './overlay-listeners.js';
+import { heardOnField, heardOnPokemon, listenersOf, noteCondition } from './overlay-listeners.js';
 
 /** @import { EventHooks } from './overlay-listeners.js' */
 /** @import { Modules } from './simulator.js' */
@@ -40,13 +40,12 @@ export function mayBeHeard(battle, hooks, target, source) {
   if (battle.events !== null) return true;
   const field = heardOnField(battle);
   const { own } = hooks;
-  if (own !== null) {
-    if (field[own.index] === 1) return true;
-    if (target instanceof Pokemon && heardOnPokemon(target)[own.index] === 1) return true;
-  }
+  if (own !== null && field[own.index] === 1) return true;
   if (source !== null && hooks.source !== null && heardOnPokemon(source)[hooks.source.index] === 1) return true;
-  if (target instanceof Pokemon) return hooks.around && aroundMayHear(battle, hooks, field);
-  return target instanceof Side;
+  if (!(target instanceof Pokemon)) return target instanceof Side;
+  if (!target.isActive && !source?.isActive) return false;
+  if (own !== null && heardOnPokemon(target)[own.index] === 1) return true;
+  return hooks.around && aroundMayHear(battle, hooks, field);
 }
 
 /**
@@ -79,10 +78,7 @@ const replacements = {
    */
   initEffectState(state, effectOrder) {
     const { id, target } = state;
-    if (id) {
-      const heard = target instanceof Pokemon ? heardOnPokemon(target) : heardOnField(this);
-      listenersOf(this.dex).mark(heard, this.dex.conditions.getByID(id));
-    }
+    if (id) noteCondition(this, id, target instanceof Pokemon ? target : null);
     return stock.initEffectState.call(this, state, effectOrder);
   },
 

@@ -75,10 +75,9 @@ function findEventHandlers(target, eventName, source) {
       }
     }
   }
-  if (own !== null && heardOnField(this)[own.index] === 1) {
-    handlers.push(...this.findFieldEventHandlers(this.field, own.name));
-  }
-  handlers.push(...this.findBattleEventHandlers(hooks.name));
+  const onField = own !== null && heardOnField(this)[own.index] === 1;
+  if (onField) handlers.push(...this.findFieldEventHandlers(this.field, own.name));
+  if (onField || this.events !== null) handlers.push(...this.findBattleEventHandlers(hooks.name));
   return handlers;
 }
 

@@ -229,6 +229,16 @@ export function heardOnPokemon(pokemon) {
 }
 
 /**
+ * @param {any} battle
+ * @param {string} id of a condition that is being put on a Pokémon or, if that is null, elsewhere
+ * @param {any} pokemon
+ */
+export function noteCondition(battle, id, pokemon) {
+  const heard = pokemon === null ? heardOnField(battle) : pokemon[ON_POKEMON]?.heard;
+  if (heard) listenersOf(battle.dex).mark(heard, battle.dex.conditions.getByID(id));
+}
+
+/**
  * @param {any} effect
  * @returns {string[]} the callbacks that it implements
  */

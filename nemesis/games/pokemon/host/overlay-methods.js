@@ -17,28 +17,10 @@ let stock;
 export function installMethods({ load }) {
   const { prototype: pokemon } = load('pokemon').Pokemon;
   const { prototype: battle } = load('battle').Battle;
-  const { prototype: side } = load('side').Side;
-  stock = { getStat: pokemon.getStat, add: battle.add, addPokemon: side.addPokemon };
-  side.addPokemon = addPokemon;
+  stock = { getStat: pokemon.getStat, add: battle.add };
   pokemon.getStat = getStat;
   battle.add = add;
   load('field').Field.prototype.suppressingWeather = suppressingWeather;
-}
-
-/**
- * Properties that battles add to Pokémon one by one, in any order, are there from the start: the simulator's code meets
- * few shapes of Pokémon instead of dozens, and V8 compiles it well only then.
- * @this {any}
- * @param {any} set
- */
-function addPokemon(set) {
-  const pokemon = stock.addPokemon.call(this, set);
-  if (pokemon) {
-    pokemon.lastMoveTargetLoc = undefined;
-    pokemon.pendingStaleness = undefined;
-    pokemon.staleness = undefined;
-  }
-  return pokemon;
 }
 
 /**

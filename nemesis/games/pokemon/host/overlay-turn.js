@@ -154,19 +154,46 @@ function trap(battle, pokemon) {
   if (!pokemon.knownType || battle.dex.getImmunity('trapped', pokemon)) battle.runEvent('MaybeTrapPokemon', pokemon);
   if (battle.gen <= 2) return;
   for (const foe of pokemon.foes()) {
-    const { species } = foe.illusion || foe;
-    for (const slot in species.abilities) {
-      const name = species.abilities[slot];
-      const ability = battle.dex.abilities.get(name);
-      if (ability.onFoeMaybeTrapPokemon === undefined || name === foe.ability) continue;
-      const { ruleTable } = battle;
-      if ((ruleTable.has('+hackmons') || !ruleTable.has('obtainableabilities')) && !battle.format.team) continue;
-      if (slot === 'H' && species.unreleasedHidden) continue;
-      if (ruleTable.has(`-ability:${ability.id}`)) continue;
-      if (pokemon.knownType && !battle.dex.getImmunity('trapped', pokemon)) continue;
-      battle.singleEvent('FoeMaybeTrapPokemon', ability, {}, pokemon, foe);
+    for (const [slot, ability] of trappingAbilities(battle.dex, (foe.illusion || foe).species)) {
+      if (mayHave(battle, foe, slot, ability) && (!pokemon.knownType || battle.dex.getImmunity('trapped', pokemon))) {
+        battle.singleEvent('FoeMaybeTrapPokemon', ability, {}, pokemon, foe);
+      }
     }
   }
+}
+
+/** @type {WeakMap<object, WeakMap<object, [string, any][]>>} */
+const knownTraps = new WeakMap();
+
+/**
+ * @param {any} dex
+ * @param {any} species
+ * @returns {[string, any][]} slots and abilities that a Pokémon of the species might have and trap its foes with
+ */
+function trappingAbilities(dex, species) {
+  let bySpecies = knownTraps.get(dex);
+  if (bySpecies === undefined) knownTraps.set(dex, (bySpecies = new WeakMap()));
+  let traps = bySpecies.get(species);
+  if (traps === undefined) {
+    traps = Object.keys(species.abilities ?? {}).map((slot) => [slot, dex.abilities.get(species.abilities[slot])]);
+    traps = traps.filter(([, ability]) => ability.onFoeMaybeTrapPokemon !== undefined);
+    bySpecies.set(species, traps);
+  }
+  return traps;
+}
+
+/**
+ * @param {any} battle
+ * @param {any} foe
+ * @param {string} slot
+ * @param {any} ability
+ */
+function mayHave({ ruleTable, format }, foe, slot, ability) {
+  const { species } = foe.illusion || foe;
+  if (species.abilities[slot] === foe.ability) return false;
+  if ((ruleTable.has('+hackmons') || !ruleTable.has('obtainableabilities')) && !format.team) return false;
+  if (slot === 'H' && species.unreleasedHidden) return false;
+  return !ruleTable.has(`-ability:${ability.id}`);
 }
 
 /** @param {any} battle */

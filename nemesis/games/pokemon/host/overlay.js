@@ -5,6 +5,7 @@
 import { installDex, installIds } from './overlay-dex.js';
 import { installEvents } from './overlay-events.js';
 import { installMethods } from './overlay-methods.js';
+import { installShapes } from './overlay-shapes.js';
 import { installTurn } from './overlay-turn.js';
 
 /** @import { Modules } from './simulator.js' */
@@ -15,5 +16,6 @@ export function installOverlay(modules) {
   installDex(modules);
   installEvents(modules);
   installMethods(modules);
+  installShapes(modules);
   installTurn(modules);
 }

@@ -55,6 +55,7 @@ function heal(tracker, parts) {
   noteCause(tracker, owner);
   const replaced = HEALS_REPLACEMENT.has(from.id) || parts.includes('[zeffect]', 4);
   if (replaced && pokemon.slot >= 0) pokemon.side.healingWish[pokemon.slot] = false;
+  if (from.id === 'regenerator') tracker.slotAt(parts[2]).regenerated = true;
   if (from.id === 'lunardance') pokemon.moves.spent.fill(0);
 }
 

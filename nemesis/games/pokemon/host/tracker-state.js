@@ -156,6 +156,7 @@ export class Slot {
     this.addedType = '';
     this.lastMove = '';
     this.streak = 0;
+    this.regenerated = false; // whether a line told so
     this.actedWithItem = false; // whether it used a move with the item that it holds now
     this.disabledMove = '';
     this.encoredMove = '';
@@ -182,7 +183,7 @@ export class Slot {
     this.species = this.types = this.trapper = this.transform = this.mimic = null;
     this.addedType = this.lastMove = this.disabledMove = this.encoredMove = this.paradoxStat = '';
     this.streak = 0;
-    this.actedWithItem = false;
+    this.actedWithItem = this.regenerated = false;
     this.stallTurn = this.lockedTurn = -1;
   }
 
@@ -201,6 +202,7 @@ export class Slot {
   leave() {
     const { pokemon } = this;
     if (!pokemon) return;
+    if (!pokemon.fainted && !this.volatiles.has('gastroacid')) this.recover(pokemon);
     pokemon.slot = -1;
     pokemon.ability = pokemon.restingAbility;
     for (const side of this.side.tracker.sides) {
@@ -211,6 +213,24 @@ export class Slot {
       }
     }
     if (this.volatiles.has('commanded')) for (const slot of this.side.slots) slot.volatiles.delete('commanding');
+  }
+
+  /**
+   * What some abilities do as their owner leaves, mostly without a line.
+   * @param {Pokemon} pokemon
+   */
+  recover(pokemon) {
+    const { shownAbility } = pokemon;
+    const { sides } = this.side.tracker;
+    if (sides.some((side) => side.slots.some((slot) => slot.gassed))) return;
+    if (shownAbility === 'naturalcure') pokemon.setStatus('');
+    if (shownAbility !== 'regenerator' || this.regenerated) return;
+    pokemon.hp = Math.min(pokemon.maxHp, pokemon.hp + Math.floor(pokemon.maxHp / 3));
+  }
+
+  /** @returns {boolean} whether a Pokémon in it keeps all abilities from working */
+  get gassed() {
+    return this.pokemon !== null && !this.pokemon.fainted && this.pokemon.shownAbility === 'neutralizinggas';
   }
 
   /** @returns {SpeciesFacts | undefined} */

@@ -1,0 +1,58 @@
+"""Whether the overlaid simulator is the stock one: seeded random battles in both, compared line by line.
+
+Compared are every log line but the time stamps, every request of both seats, the whole state at the end and that of the
+random generator. Every third battle is between teams drawn from the whole dex, which reach rare effects. Any difference
+fails the command and is shown.
+"""
+
+import json
+import subprocess
+from typing import Any
+
+from benchmarks.report import MeasurementError, option_parser, print_table, run, write_figures
+from nemesis.games.pokemon.node import find_node, installed_host
+
+BATTLES, QUICK_BATTLES = 2000, 60
+
+
+def main() -> None:
+    parser = option_parser(__doc__ or "")
+    parser.add_argument("--battles", type=int, metavar="N", help=f"battles in all (default: {BATTLES})")
+    parser.add_argument("--formats", nargs="+", metavar="F", help="Showdown format ids (default: some of every kind)")
+    options = parser.parse_args()
+    battles = options.battles or (QUICK_BATTLES if options.quick else BATTLES)
+    found = compare(battles, options.seed, options.formats)
+    rows = [
+        {"format": name, "battles": tally["battles"], "lines": tally["lines"], "failed_in_both": tally["failures"]}
+        for name, tally in found["formats"].items()
+    ]
+    print_table(f"Stock and overlaid simulator, {sum(row['battles'] for row in rows)} battles", rows)
+    if options.json:
+        write_figures(options.json, found)
+    if found["difference"]:
+        raise MeasurementError(f"The simulators differ: {json.dumps(found['difference'], indent=2)}")
+
+
+def compare(battles: int, seed: int, formats: list[str] | None) -> dict[str, Any]:
+    """Return the battles compared by format, and the first difference or None."""
+    node = find_node("bundled")
+    command = [
+        str(node.node),
+        str(installed_host(node) / "identity.js"),
+        "--battles",
+        str(battles),
+        "--seed",
+        str(seed),
+    ]
+    if formats:
+        command += ["--formats", ",".join(formats)]
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        found: dict[str, Any] = json.loads(outcome.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        raise MeasurementError(f"The comparison did not run: {outcome.stderr.strip()[-2000:]}") from None
+    return found
+
+
+if __name__ == "__main__":
+    run(main)
