@@ -1,4 +1,4 @@
-"""Our tracking of battles agrees with that of poke-env, which reads the same messages, but where a named reason says why.
+"""Our tracking of battles agrees with that of poke-env, which reads the same messages, but where a named rule says why.
 
 What is compared at every decision: species, HP, status, boosts, moves and items of both teams, weather and side
 conditions. `NEMESIS_VIEW_BATTLES=10` compares ten times as many battles.
@@ -13,7 +13,7 @@ import pytest
 from poke_env.battle import Battle, DoubleBattle, Pokemon
 from poke_env.data import to_id_str
 from poke_env.teambuilder import Teambuilder
-from traces import Entity, View, seeded, trace
+from traces import Entity, View, seeded, trace, with_teams
 
 from nemesis.games.pokemon import layout
 from nemesis.games.pokemon.dex import tables, vocabulary
@@ -21,6 +21,7 @@ from nemesis.games.pokemon.layout import FOE, OWN
 
 IGNORED = {"t:", "uhtml", "uhtmlchange", "debug"}  # the player of poke-env keeps these from its battle
 LAYERED = {"SPIKES", "TOXIC_SPIKES"}
+TEAM_SETS = {"gen1ou", "gen9ou"}  # elsewhere, random teams, which hold more that is rare
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Difference:
 
 
 def keeps_first_forme(difference: Difference) -> bool:
-    """poke-env keeps the forme in which it met a Pokémon until that comes in anew; our species is the forme as it is."""
+    """poke-env keeps the forme in which it met a Pokémon until that comes in anew; our species is the forme it has."""
     changed = {to_id_str(parts[3].split(",")[0]) for parts in difference.about() if parts[1] in _FORME_LINES}
     return difference.what == "species" and difference.ours in changed
 
@@ -81,7 +82,7 @@ def told_by_poltergeist(difference: Difference) -> bool:
 
 
 def named_but_not_used(difference: Difference) -> bool:
-    """A move that is announced, or that Taunt or Disable forbids, is revealed; poke-env reads only those that are used."""
+    """A move that is announced, or that Taunt or Disable forbids, is revealed; poke-env reads only what is used."""
     if difference.what != "moves" or difference.theirs - difference.ours:
         return False
     named = {to_id_str(parts[4]) for parts in difference.about() if parts[1] in {"cant", "-start"} and len(parts) > 4}
@@ -114,6 +115,15 @@ def passed_on(difference: Difference) -> bool:
     return difference.what == "boosts" and passed
 
 
+def regenerated(difference: Difference) -> bool:
+    """Regenerator heals a third as its owner leaves; poke-env forgets it where another line than its own named it."""
+    if difference.what != "hp" or difference.member is None:
+        return False
+    (ours, full), (theirs, _) = difference.ours, difference.theirs
+    known = difference.member.id("abilities", "base_ability") == "regenerator"
+    return known and not difference.member["active"] and ours == min(full, theirs + full // 3)
+
+
 def not_seen_yet(difference: Difference) -> bool:
     """Who has not been on the field yet is unhurt. poke-env has no HP for it."""
     hidden = difference.member is not None and not difference.member["seen"]
@@ -132,6 +142,7 @@ RULES: list[Callable[[Difference], bool]] = [
     fifth_move,
     own_disguise,
     passed_on,
+    regenerated,
     not_seen_yet,
 ]
 
@@ -213,16 +224,18 @@ def name(value: Any) -> str:
 @pytest.mark.parametrize(
     ("battle_format", "generation", "doubles", "sheets", "count"),
     [
-        ("gen1randombattle", 1, False, False, 12),
+        ("gen1randombattle", 1, False, False, 8),
+        ("gen1ou", 1, False, False, 6),
         ("gen9randombattle", 9, False, False, 12),
-        ("gen9ou", 9, False, False, 12),
+        ("gen9ou", 9, False, False, 10),
         ("gen9randomdoublesbattle", 9, True, False, 8),
         ("gen9vgc2025regi", 9, True, False, 8),
         ("gen9vgc2024regg", 9, True, True, 8),
     ],
 )
 def test_poke_env_agrees(battle_format: str, generation: int, doubles: bool, sheets: bool, count: int):
-    battles = trace(battle_format, seeded(count), sheets=sheets, prints=["lines", "request"])
+    plan = with_teams(battle_format, count) if battle_format in TEAM_SETS else seeded(count)
+    battles = trace(battle_format, plan, sheets=sheets, prints=["lines", "request"])
     compared, unexplained = 0, []
     for battle in battles:
         theirs = [PokeEnv(seat, doubles, generation) for seat in (0, 1)]

@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from nemesis.games.pokemon.dex import vocabulary
 from nemesis.games.pokemon.layout import FOE, OWN, Block, cut
 from nemesis.games.pokemon.node import find_node, installed_host
 
-BATTLES_TIMES = int(os.environ.get("NEMESIS_VIEW_BATTLES", "1"))
+TIMES = int(os.environ.get("NEMESIS_VIEW_BATTLES", "1"))
 """How many times as many battles as in the test suite are compared."""
 
 
@@ -47,7 +48,20 @@ def trace(
 
 def seeded(count: int, teams: str = "generated", first: int = 1) -> list[dict[str, Any]]:
     """Return battles with random teams, more of them if the environment asks for it."""
-    return [{"seed": first + number, "teams": teams} for number in range(count * BATTLES_TIMES)]
+    return [{"seed": first + number, "teams": teams} for number in range(count * TIMES)]
+
+
+def team_pastes(battle_format: str) -> list[str]:
+    """Return the teams of a format that the package ships."""
+    folder = Path(layout.__file__).parent / "team_sets" / battle_format
+    return [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.txt"))]
+
+
+def with_teams(battle_format: str, count: int, first: int = 1) -> list[dict[str, Any]]:
+    """Return battles between teams that the package ships, more of them if the environment asks for it."""
+    pastes = team_pastes(battle_format)
+    pairs = [(pastes[number % len(pastes)], pastes[(7 * number + 3) % len(pastes)]) for number in range(count * TIMES)]
+    return [{"seed": first + number, "teams": pair} for number, pair in enumerate(pairs)]
 
 
 @dataclass(frozen=True)

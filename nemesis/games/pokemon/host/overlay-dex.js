@@ -22,7 +22,7 @@ export function installIds({ load, replace }) {
     }
     return id;
   };
-  replace('dex-data', { ...data, toID });
+  replace('dex-data', { __esModule: true, ...data, toID });
 }
 
 /** @param {Modules} modules */

@@ -24,7 +24,8 @@ export function installEvents({ load }) {
   ({ Side } = load('side'));
   const { prototype } = load('battle').Battle;
   const { runEvent, singleEvent, initEffectState } = prototype;
-  stock = { runEvent, singleEvent, initEffectState };
+  const { allies } = Side.prototype;
+  stock = { runEvent, singleEvent, initEffectState, allies };
   Object.assign(prototype, replacements, handlerFinders(load));
 }
 
@@ -39,9 +40,11 @@ export function installEvents({ load }) {
 export function mayBeHeard(battle, hooks, target, source) {
   if (battle.events !== null) return true;
   const field = heardOnField(battle);
-  const { own } = hooks;
+  const { own, source: ofSource } = hooks;
   if (own !== null && field[own.index] === 1) return true;
-  if (source !== null && hooks.source !== null && heardOnPokemon(source)[hooks.source.index] === 1) return true;
+  if (source !== null && ofSource !== null) {
+    if (field[ofSource.index] === 1 || heardOnPokemon(source)[ofSource.index] === 1) return true;
+  }
   if (!(target instanceof Pokemon)) return target instanceof Side;
   if (!target.isActive && !source?.isActive) return false;
   if (own !== null && heardOnPokemon(target)[own.index] === 1) return true;
@@ -54,10 +57,11 @@ export function mayBeHeard(battle, hooks, target, source) {
  * @param {Uint8Array} field
  */
 function aroundMayHear(battle, { ally, foe, any }, field) {
+  if (ally !== null && field[ally.index] === 1) return true;
   if (foe !== null && field[foe.index] === 1) return true;
   if (any !== null && field[any.index] === 1) return true;
   for (const side of battle.sides) {
-    if (Object.hasOwn(side, 'allies')) return true; // the format decides for itself who is around
+    if (side.allies !== stock.allies) return true; // the format decides for itself who is around
     for (const pokemon of side.active) {
       if (!pokemon) continue;
       const heard = heardOnPokemon(pokemon);
@@ -98,7 +102,7 @@ const replacements = {
     const many = Array.isArray(target);
     if (
       this.eventDepth >= MOST_DEPTH ||
-      (onEffect && sourceEffect?.[hooks.name] !== undefined) ||
+      (onEffect && (!sourceEffect || sourceEffect[hooks.name] !== undefined)) ||
       (many ? target.some((each) => mayBeHeard(this, hooks, each, origin)) : mayBeHeard(this, hooks, target, origin))
     ) {
       return stock.runEvent.call(this, eventid, target, source, sourceEffect, relayVar, onEffect, fastExit);

@@ -115,7 +115,7 @@ function askSide(battle, side, hook, handlers) {
 function findPokemonEventHandlers(pokemon, callbackName, getKey) {
   const { conditions } = this.dex;
   const question = new Question(this, callbackName, getKey, pokemon, pokemon);
-  if (pokemon.status) question.ask(pokemon.getStatus(), pokemon.statusState, pokemon.clearStatus);
+  if (pokemon.status || getKey) question.ask(pokemon.getStatus(), pokemon.statusState, pokemon.clearStatus);
   for (const id in pokemon.volatiles) {
     question.ask(conditions.getByID(id), pokemon.volatiles[id], pokemon.removeVolatile);
   }

@@ -56,7 +56,7 @@ export class Listeners {
     const tables = [Abilities, Items, Moves, Conditions, Rulesets, Pokedex, FormatsData].map(Object.values);
     const inner = tables.flat().map((entry) => entry?.condition);
     const keys = [...tables.flat(), ...inner].flatMap(callbackNames);
-    const names = [...new Set(keys.flatMap((key) => [key, key.replace(RANK, '')]))];
+    const names = [...new Set(['onSwitchIn', ...keys.flatMap((key) => [key, key.replace(RANK, '')])])];
     /** @type {Map<string, Hook>} */
     this.hooks = new Map(names.map((name, index) => [intern(name), newHook(intern(name), index)]));
     /** @type {Map<string, EventHooks>} */
@@ -113,7 +113,8 @@ export class Listeners {
       if (effect.onStart) keys.push('onSwitchIn');
       for (const name of keys.flatMap((key) => [key, key.replace(RANK, '')])) {
         const hook = this.hooks.get(name);
-        if (hook) answers.set(hook.index, newAnswer(effect, name));
+        if (hook === undefined) throw new Error(`${effect.name} has ${name}, which nothing in the data of its dex has.`);
+        answers.set(hook.index, newAnswer(effect, name));
       }
       this.known.set(effect, answers);
     }

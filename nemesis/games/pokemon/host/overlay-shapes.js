@@ -11,10 +11,11 @@ let stock;
 /** @param {Modules} modules */
 export function installShapes({ load }) {
   const { prototype: side } = load('side').Side;
-  stock = { addPokemon: side.addPokemon };
+  const { prototype: dex } = load('dex').Dex.ModdedDex;
+  stock = { addPokemon: side.addPokemon, getActiveMove: dex.getActiveMove };
   side.addPokemon = addPokemon;
   load('battle').Battle.prototype.faintMessages = faintMessages;
-  load('dex').Dex.ModdedDex.prototype.getActiveMove = getActiveMove;
+  dex.getActiveMove = getActiveMove;
 }
 
 /**
@@ -114,7 +115,7 @@ function getActiveMove(move) {
   if (move && typeof move.hit === 'number') return move;
   let copies = activeMoves.get(this);
   if (copies === undefined) activeMoves.set(this, (copies = new ActiveMoves(this)));
-  return copies.copy(this.moves.get(move));
+  return copies.copy(this.moves.get(move)) ?? stock.getActiveMove.call(this, move);
 }
 
 // what battles add to the copies of moves, by and by
@@ -133,16 +134,17 @@ class ActiveMoves {
     const keys = new Set([...Object.keys(move), ...Object.values(dex.data.Moves).flatMap(Object.keys), ...ADDED]);
     // Assignments by name, one after the other, are what V8 makes a fixed shape of.
     const assignments = [...keys].map((key) => `this.${key} = move.${key};`);
+    this.keys = keys;
     /** @type {any} */
     this.Copy = new Function('move', assignments.join(''));
     this.Copy.prototype = Object.getPrototypeOf(move);
-    /** @type {WeakMap<object, Template>} */
+    /** @type {WeakMap<object, Template | null>} */
     this.templates = new WeakMap();
   }
 
   /**
    * @param {any} move
-   * @returns {any}
+   * @returns {any} null: the move is not like those of the dex
    */
   copy(move) {
     let template = this.templates.get(move);
@@ -150,6 +152,7 @@ class ActiveMoves {
       template = this.newTemplate(move);
       this.templates.set(move, template);
     }
+    if (template === null) return null;
     const copy = new this.Copy(template.move);
     for (const [key, value] of template.objects) copy[key] = this.deepClone(value);
     copy.hit = 0;
@@ -164,11 +167,14 @@ class ActiveMoves {
 
   /**
    * @param {any} move
-   * @returns {Template}
+   * @returns {Template | null}
    */
   newTemplate(move) {
+    if (Object.getPrototypeOf(move) !== this.Copy.prototype) return null;
+    if (Object.keys(move).some((key) => !this.keys.has(key))) return null;
     const isCopied = (/** @type {[string, any]} */ [key, value]) =>
       typeof value === 'object' && value !== null && !SHARED.has(key);
-    return { move: new this.Copy(move), objects: Object.entries(move).filter(isCopied) };
+    // Copies are made of templates only, so that the making, too, meets one shape.
+    return { move: Object.assign(new this.Copy({}), move), objects: Object.entries(move).filter(isCopied) };
   }
 }

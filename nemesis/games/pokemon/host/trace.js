@@ -2,8 +2,10 @@
 //
 // Reads one job from standard input and writes one JSON line per battle. Beside the view of the battle's own tracker, it
 // can print the same view as written by other trackers: `followed` by one that had nothing but the lines and requests of
-// that seat as text, `mirrored` by one that read the same battle with the seats exchanged.
+// that seat as text, `mirrored` by one that read the same battle with the seats exchanged. `known` is a fingerprint of all
+// that the seat was told up to then.
 
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
 import { randomChoice, seededRandom, startBattle } from './play.js';
@@ -20,7 +22,7 @@ import { viewWriter } from './view.js';
  * @property {boolean} sheets whether team sheets are open
  * @property {number} turnLimit
  * @property {Plan[]} battles
- * @property {('lines' | 'request' | 'followed' | 'mirrored')[]} print
+ * @property {('lines' | 'request' | 'known' | 'followed' | 'mirrored')[]} print
  */
 
 /**
@@ -76,6 +78,7 @@ function trace({ seed, teams, choices }) {
   const followers = SEATS.map(() => new Reader());
   /** @type {string[][]} lines of each seat since its last decision */
   const unread = [[], []];
+  const known = ['', ''];
   const decisions = [];
   let told = 0;
   while (!battle.ended && battle.turn <= job.turnLimit) {
@@ -90,6 +93,7 @@ function trace({ seed, teams, choices }) {
       const decision = { seat, turn: battle.turn, view: spectator.view(news, request, seat) };
       if (prints('lines')) decision.lines = unread[seat];
       if (prints('request')) decision.request = JSON.parse(JSON.stringify(request));
+      if (prints('known')) decision.known = known[seat] = fingerprint(known[seat], unread[seat], request);
       if (prints('followed')) decision.followed = followers[seat].view(unread[seat], JSON.parse(JSON.stringify(request)), seat);
       if (prints('mirrored')) decision.mirrored = mirror.view(news.map(exchanged), exchangedRequest(request), 1 - seat);
       decisions.push(decision);
@@ -101,6 +105,17 @@ function trace({ seed, teams, choices }) {
   const { turn } = battle;
   battle.destroy();
   return { seed, turn, decisions, unknown: Object.fromEntries(spectator.tracker.unknown) };
+}
+
+/**
+ * @param {string} before
+ * @param {string[]} lines
+ * @param {any} request
+ * @returns {string}
+ */
+function fingerprint(before, lines, request) {
+  const told = lines.filter((line) => !line.startsWith('|t:|')); // the time of day
+  return createHash('sha1').update(JSON.stringify([before, told, request])).digest('base64');
 }
 
 /**

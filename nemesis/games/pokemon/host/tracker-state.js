@@ -205,6 +205,9 @@ export class Slot {
     if (!pokemon.fainted && !this.volatiles.has('gastroacid')) this.recover(pokemon);
     pokemon.slot = -1;
     pokemon.ability = pokemon.restingAbility;
+    // Both counts begin anew on its return: poison's always, that of sleep in the one generation that had it so.
+    const { generation } = this.side.tracker.lexicon;
+    if (pokemon.status === 'tox' || (pokemon.status === 'slp' && generation === 5)) pokemon.statusTurns = 0;
     for (const side of this.side.tracker.sides) {
       for (const slot of side.slots) {
         if (slot.trapper !== this) continue;

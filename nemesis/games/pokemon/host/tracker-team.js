@@ -135,8 +135,6 @@ function arrive(tracker, slot, pokemon, details, condition) {
   pokemon.terastallized = details.tera !== '';
   if (condition) pokemon.setCondition(condition);
   if (tracker.lexicon.generation === 3 && tracker.turn && pokemon.shownAbility === 'truant') slot.volatiles.set('truant', tracker.turn);
-  // Both counts begin anew: poison's always, that of sleep in the one generation that had it so.
-  if (pokemon.status === 'tox' || (pokemon.status === 'slp' && tracker.lexicon.generation === 5)) pokemon.statusTurns = 0;
 }
 
 /**
@@ -165,8 +163,9 @@ function arriving({ side, index }, name, details) {
   const free = (/** @type {Pokemon} */ pokemon) => pokemon.slot < 0 || pokemon.slot === index;
   const named = side.team.filter((pokemon) => pokemon.name === name && pokemon.baseSpecies.base === details.species.base);
   const same = named.filter((pokemon) => free(pokemon) && !pokemon.fainted);
-  const known = same.find((pokemon) => fits(pokemon, details)) ?? same[0];
+  const known = same.find((pokemon) => fits(pokemon, details));
   if (known) return known;
+  if (same.length) return suspect(side) ?? same[0]; // a disguise may show the level of its wearer
   const risen = named.find((pokemon) => free(pokemon));
   if (risen?.before) {
     blameImpostor(side, risen);
@@ -174,7 +173,11 @@ function arriving({ side, index }, name, details) {
   }
   const twin = named.find((pokemon) => !pokemon.fainted);
   if (twin) return arrivingBeside(twin, index, name, details);
-  return christen(unnamed(side, details) ?? side.add(details), name);
+  const hidden = side.team.filter((pokemon) => pokemon.name === '' && pokemon.baseSpecies.base === details.species.base);
+  const fitting = hidden.filter((pokemon) => fits(pokemon, details));
+  const previewed = fitting.find((pokemon) => pokemon.species === details.species) ?? fitting[0];
+  if (!previewed && hidden.length) return suspect(side) ?? christen(hidden[0], name);
+  return christen(previewed ?? side.add(details), name);
 }
 
 /**
@@ -228,18 +231,6 @@ function expose(slot, wearer) {
 function suspect(side) {
   const suspects = side.team.filter((pokemon) => pokemon.species.mayDisguise && !pokemon.fainted && pokemon.slot < 0);
   return suspects.length === 1 ? suspects[0] : undefined;
-}
-
-/**
- * @param {Side} side
- * @param {Details} details
- * @returns {Pokemon | undefined} the one of the team preview
- */
-function unnamed(side, details) {
-  const hidden = side.team.filter((pokemon) => pokemon.name === '' && pokemon.baseSpecies.base === details.species.base);
-  const fitting = hidden.filter((pokemon) => fits(pokemon, details));
-  // A disguise may show the level of its wearer.
-  return fitting.find((pokemon) => pokemon.species === details.species) ?? fitting[0] ?? hidden[0];
 }
 
 /**
