@@ -1,11 +1,17 @@
 """View records: they hold what a careful player knows, and nothing that is hidden from the seat."""
 
+import json
 import random
 import re
+import subprocess
 from typing import Any
 
 import pytest
 from traces import TIMES, seeded, team_pastes, trace, with_teams
+
+from nemesis.games.pokemon import layout
+from nemesis.games.pokemon.dex import vocabulary
+from nemesis.games.pokemon.node import find_node, installed_host
 
 EVERY_KIND = [
     ("gen1ou", "sets", False, 12),
@@ -123,3 +129,36 @@ CHANGES = {
     "item": other_item,
     "move": other_move,
 }
+
+
+def run_script(script: str, **given: Any) -> "subprocess.CompletedProcess[str]":
+    node = find_node("bundled")
+    command = [node.node, "--input-type=module", "--eval", f"const given = {json.dumps(given)};\n{script}"]
+    return subprocess.run(command, cwd=installed_host(node), capture_output=True, text=True, check=False)
+
+
+def test_a_line_that_nobody_knows_is_counted_and_not_fatal():
+    script = """
+        import { loadSimulator } from './simulator.js';
+        import { Tracker } from './tracker.js';
+        const tracker = new Tracker(loadSimulator({ overlay: false }).Dex.mod('gen9'));
+        const lines = ['|-newthing|p1a: Pikachu', '|turn|3', '|-newthing|p2a: Pikachu'];
+        tracker.read(lines, 0, lines.length);
+        process.stdout.write(JSON.stringify([tracker.turn, [...tracker.unknown]]));
+    """
+    assert json.loads(run_script(script).stdout) == [3, [["-newthing", 2]]]
+
+
+@pytest.mark.parametrize(("old", "new", "complaint"), [("wish", "hope", "lacks fields"), ("", "luck", "Nobody writes")])
+def test_a_layout_with_other_fields_is_refused(old: str, new: str, complaint: str):
+    script = """
+        import { viewWriter } from './view.js';
+        viewWriter(given.layout, given.vocabulary);
+    """
+    other = layout.for_host()
+    fields = other["blocks"]["side"]["fields"]
+    fields[new] = fields.pop(old, [0, 1])
+    result = run_script(script, layout=other, vocabulary=vocabulary().for_host())
+    assert result.returncode != 0
+    assert complaint in result.stderr
+    assert (old or new) in result.stderr

@@ -1,9 +1,9 @@
 // Plays seeded battles and prints what each seat saw at each decision: protocol lines, request and view record.
 //
-// Reads one job from standard input and writes one JSON line per battle. Beside the view of the battle's own tracker, it
-// can print the same view as written by other trackers: `followed` by one that had nothing but the lines and requests of
-// that seat as text, `mirrored` by one that read the same battle with the seats exchanged. `known` is a fingerprint of all
-// that the seat was told up to then.
+// Reads one job from standard input and writes one JSON line per battle. Beside the view of the battle's own tracker,
+// it can print the same view as written by other trackers: `followed` by one that had nothing but the lines and
+// requests of that seat as text, `mirrored` by one that read the same battle with the seats exchanged. `known` is a
+// fingerprint of all that the seat was told up to then.
 
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -72,7 +72,9 @@ function trace({ seed, teams, choices }) {
   const battle = /** @type {any} */ (startBattle(simulator, format, drawn, random));
   if (job.sheets && battle.requestState === 'teampreview') battle.showOpenTeamSheets();
   // Each seat draws from its own numbers, so that what the other sees does not change what it does.
-  const players = SEATS.map((seat) => ({ random: seededRandom(2 * seed + seat), choices: [...(choices?.[seat] ?? [])] }));
+  const players = SEATS.map((seat) => {
+    return { random: seededRandom(2 * seed + seat), choices: [...(choices?.[seat] ?? [])] };
+  });
   const spectator = new Reader();
   const mirror = new Reader();
   const followers = SEATS.map(() => new Reader());
@@ -92,9 +94,10 @@ function trace({ seed, teams, choices }) {
       /** @type {Record<string, any>} */
       const decision = { seat, turn: battle.turn, view: spectator.view(news, request, seat) };
       if (prints('lines')) decision.lines = unread[seat];
-      if (prints('request')) decision.request = JSON.parse(JSON.stringify(request));
+      const copy = JSON.parse(JSON.stringify(request));
+      if (prints('request')) decision.request = copy;
       if (prints('known')) decision.known = known[seat] = fingerprint(known[seat], unread[seat], request);
-      if (prints('followed')) decision.followed = followers[seat].view(unread[seat], JSON.parse(JSON.stringify(request)), seat);
+      if (prints('followed')) decision.followed = followers[seat].view(unread[seat], copy, seat);
       if (prints('mirrored')) decision.mirrored = mirror.view(news.map(exchanged), exchangedRequest(request), 1 - seat);
       decisions.push(decision);
       unread[seat] = [];

@@ -1,11 +1,10 @@
-// Actions and their outcomes: moves with what they cost, turns lost, faints, and the passing of turns.
+// Actions and their outcomes: moves with what they cost, turns lost, and faints.
 
 import { noteAbility, noteCause } from './tracker-items.js';
-import { passTurn } from './tracker-field.js';
 import { exposeByMove } from './tracker-team.js';
 
 /** @import { MoveFacts } from './tracker-lexicon.js' */
-/** @import { Pokemon, Side, Slot } from './tracker-state.js' */
+/** @import { Side, Slot } from './tracker-state.js' */
 /** @import { Tracker } from './tracker.js' */
 
 /** Bits of an action's outcome. */
@@ -15,13 +14,10 @@ export const OUTCOME = {
 const BROKEN_OFF = OUTCOME.missed | OUTCOME.failed | OUTCOME.immune | OUTCOME.protected;
 const LOCKED = 'lockedmove';
 const CALLS_OWN_MOVES = 'sleeptalk';
-const MOST_TOXIC = 15;
 /** Moves that leave a volatile of their name without a line. */
 const LEAVES_VOLATILE = new Set(['minimize', 'defensecurl']);
 /** What ends a move of several turns in gen 1. */
 const BREAKS_OFF_IN_FIRST = new Set(['par', 'confusion', 'disable']);
-const FOR_TWO_TURNS = ['mustrecharge', 'lockon'];
-const MOST_LOCKED = 2; // turns after the first one
 /** What keeps a Pokémon from moving before it would even loaf. */
 const BEFORE_TRUANT = new Set(['slp', 'frz']);
 
@@ -138,8 +134,8 @@ function aim(tracker, { last }, facts, parts) {
 function pressure(tracker, side, facts, parts) {
   if (facts.aim === 'none' || tracker.lexicon.generation < 3 || parts.includes('[notarget]', 5)) return 0;
   const foes = tracker.sides[1 - side.index].slots;
-  const pressing = (/** @type {Slot} */ slot) =>
-    slot.pokemon && !slot.pokemon.fainted && slot.pokemon.shownAbility === 'pressure' && !slot.volatiles.has('gastroacid') ? 1 : 0;
+  const pressing = (/** @type {Slot} */ { pokemon, volatiles }) =>
+    pokemon && !pokemon.fainted && pokemon.shownAbility === 'pressure' && !volatiles.has('gastroacid') ? 1 : 0;
   if (facts.aim === 'foes') return pressing(foes[0]) + pressing(foes[1]);
   if (isIdent(parts[4])) {
     const target = slotOf(tracker, parts[4]);
@@ -180,7 +176,8 @@ function commitInFirstGeneration(tracker, slot, facts, parts) {
   if (facts.id === 'rage') slot.volatiles.set('rage', tracker.turn);
   if (facts.binds) {
     foe.volatiles.delete('mustrecharge');
-    if (!parts.includes('[miss]', 5) && !foe.volatiles.has('partiallytrapped')) foe.volatiles.set('partiallytrapped', tracker.turn);
+    const caught = !parts.includes('[miss]', 5) && !foe.volatiles.has('partiallytrapped');
+    if (caught) foe.volatiles.set('partiallytrapped', tracker.turn);
   } else {
     foe.volatiles.delete('partiallytrapped');
   }
@@ -337,75 +334,11 @@ function mustRecharge(tracker, parts) {
   tracker.slotAt(parts[2]).volatiles.set('mustrecharge', tracker.turn);
 }
 
-/**
- * @param {Tracker} tracker
- * @param {string[]} parts
- */
-function nextTurn(tracker, parts) {
-  tracker.turn = Number(parts[2]);
-  tracker.turnIsFresh = true;
-  tracker.actor = tracker.acting = null;
-  for (const side of tracker.sides) for (const slot of side.slots) endOfTurn(slot);
-}
-
-/** @param {Tracker} tracker */
-function upkeep(tracker) {
-  passTurn(tracker);
-  for (const side of tracker.sides) {
-    for (const slot of side.slots) {
-      if (!slot.pokemon || slot.pokemon.fainted) continue;
-      endOfTurn(slot);
-      wear(tracker, slot, slot.pokemon);
-    }
-  }
-}
-
-/**
- * What a turn changes without a line of its own.
- * @param {Tracker} tracker
- * @param {Slot} slot
- * @param {Pokemon} pokemon
- */
-function wear({ lexicon, phase, turn }, { volatiles, stallTurn, lockedTurn }, pokemon) {
-  const { generation } = lexicon;
-  if (generation >= 3 && pokemon.status === 'tox' && pokemon.statusBegan < phase) {
-    pokemon.statusTurns = Math.min(pokemon.statusTurns + 1, MOST_TOXIC);
-  }
-  if (generation <= 4 && pokemon.shownAbility === 'truant' && !volatiles.delete('truant')) volatiles.set('truant', turn);
-  if (!volatiles.size || generation === 1) return;
-  if (stallTurn !== turn) volatiles.delete('stall');
-  const locked = volatiles.get('lockedmove');
-  const spent = locked !== undefined && turn - locked >= MOST_LOCKED;
-  if (lockedTurn !== turn || spent) volatiles.delete('lockedmove');
-  for (const id of FOR_TWO_TURNS) {
-    const began = volatiles.get(id);
-    if (began !== undefined && began < turn) volatiles.delete(id);
-  }
-}
-
-/** @param {Slot} slot */
-function endOfTurn(slot) {
-  for (const id of slot.untilTurnEnds) slot.volatiles.delete(id);
-  slot.untilTurnEnds.length = 0;
-}
-
-/**
- * An empty line parts the actions of a turn from what happens at its end.
- * @param {Tracker} tracker
- */
-function gap(tracker) {
-  tracker.phase++;
-  tracker.actor = tracker.acting = null;
-}
-
 /** @type {[string, (tracker: Tracker, parts: string[]) => void][]} */
 export const actionLines = [
   ['move', move],
   ['cant', cant],
   ['faint', faint],
-  ['turn', nextTurn],
-  ['upkeep', upkeep],
-  ['', gap],
   ['-miss', outcome(OUTCOME.missed)],
   ['-fail', outcome(OUTCOME.failed)],
   ['-notarget', outcome(OUTCOME.failed)],

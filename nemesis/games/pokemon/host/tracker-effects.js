@@ -1,13 +1,11 @@
-// Volatiles: what begins, ends and acts on a Pokémon while it stands on the field.
+// Volatiles: what begins and ends on a Pokémon while it stands on the field, and what it turns into there.
 
-import { note, OUTCOME } from './tracker-actions.js';
 import { startSideCondition } from './tracker-field.js';
 import { copyCriticalChances } from './tracker-health.js';
-import { changeAbility, gainItem, loseItem, noteAbility, noteCause, noteItem } from './tracker-items.js';
+import { noteAbility, noteCause } from './tracker-items.js';
 import { MoveList } from './tracker-state.js';
 
-/** @import { Effect } from './tracker-lexicon.js' */
-/** @import { Pokemon, Slot } from './tracker-state.js' */
+/** @import { Slot } from './tracker-state.js' */
 /** @import { Tracker } from './tracker.js' */
 /** @typedef {(tracker: Tracker, slot: Slot, parts: string[]) => void} Special */
 
@@ -30,14 +28,9 @@ const PUT_FOR_A_TURN = new Map([
   ['ragepowder', 'followme'], ['spotlight', 'spotlight'], ['helpinghand', 'helpinghand'], ['magiccoat', 'magiccoat'],
   ['snatch', 'snatch'], ['powder', 'powder'], ['electrify', 'electrify'], ['roost', 'roost'],
 ]);
-const GUARDS_SIDE = new Set(['quickguard', 'wideguard', 'craftyshield', 'matblock']);
+export const GUARDS_SIDE = new Set(['quickguard', 'wideguard', 'craftyshield', 'matblock']);
 const ANNOUNCED_MOVES = new Set(['focuspunch', 'beakblast', 'shelltrap']);
 const STALLS = new Set(['protect', 'maxguard', 'endure', 'quickguard', 'wideguard']);
-
-/** What an attack runs into. */
-const SHIELDS = new Set(['protect', 'maxguard', 'craftyshield', 'matblock', 'quickguard', 'wideguard']);
-const COSTS_PP = new Set(['spite', 'eeriespell', 'gmaxdepletion']);
-const RESTORES_PP = new Set(['leppaberry', 'mysteryberry']);
 
 /**
  * @param {Tracker} tracker
@@ -115,7 +108,7 @@ function typeChange(tracker, slot, parts) {
 }
 
 /** @param {Slot} slot */
-function ground({ volatiles }) {
+export function ground({ volatiles }) {
   volatiles.delete('magnetrise');
   volatiles.delete('telekinesis');
 }
@@ -143,7 +136,7 @@ function confuse(tracker, slot, parts) {
 }
 
 /** @type {Special} */
-function learn(tracker, slot, parts) {
+export function learn(tracker, slot, parts) {
   slot.mimic = { id: tracker.lexicon.move(parts[4]).id, spent: 0 };
 }
 
@@ -212,160 +205,6 @@ function singleMove(tracker, parts) {
 }
 
 /**
- * @param {Tracker} tracker
- * @param {string[]} parts
- */
-function activate(tracker, parts) {
-  if (!parts[2]) return;
-  const slot = tracker.slotAt(parts[2]);
-  const effect = tracker.lexicon.effect(parts[3]);
-  const pokemon = tracker.pokemonAt(parts[2]);
-  tracker.readTags(parts, 4);
-  if (!pokemon) return;
-  if (effect.kind === 'ability') activateAbility(tracker, pokemon, slot, effect, parts);
-  else if (effect.kind === 'item') activateItem(tracker, pokemon, effect, parts);
-  else activateMove(tracker, pokemon, slot, effect, parts);
-}
-
-/**
- * @param {Tracker} tracker
- * @param {Pokemon} pokemon
- * @param {Slot} slot
- * @param {Effect} effect
- * @param {string[]} parts
- */
-function activateAbility(tracker, pokemon, slot, { id }, parts) {
-  noteAbility(pokemon, id);
-  const other = tracker.pokemonAt(tracker.of);
-  if (id === 'commander' && tracker.of) {
-    slot.volatiles.set('commanding', tracker.turn);
-    tracker.slotAt(tracker.of).volatiles.set('commanded', tracker.turn);
-  } else if (id === 'forewarn' && other && parts[4]) {
-    other.moves.reveal(tracker.lexicon.move(parts[4]).id);
-  } else if (id === 'symbiosis' && other) {
-    const item = tracker.lexicon.id(parts[4]);
-    loseItem(tracker, pokemon, item);
-    gainItem(tracker, other, item);
-  } else if (id === 'mummy' || id === 'lingeringaroma') {
-    const victim = tracker.pokemonAt(parts[4]);
-    const old = parts.find((part) => part.startsWith('[ability] ')) ?? '';
-    if (victim) changeAbility(victim, tracker.lexicon.id(old.slice('[ability] '.length)), id);
-  } else if (id === 'cudchew') {
-    tracker.chewsAgain = pokemon;
-  }
-}
-
-/**
- * @param {Tracker} tracker
- * @param {Pokemon} pokemon
- * @param {Effect} effect
- * @param {string[]} parts
- */
-function activateItem(tracker, pokemon, { id }, parts) {
-  noteItem(tracker, pokemon, id);
-  if (RESTORES_PP.has(id) && parts[4]) {
-    const { moves } = pokemon;
-    const place = moves.reveal(tracker.lexicon.move(parts[4]).id);
-    moves.spent[place] = Math.max(0, moves.spent[place] - (id === 'leppaberry' ? 10 : 5));
-  }
-}
-
-/**
- * @param {Tracker} tracker
- * @param {Pokemon} pokemon
- * @param {Slot} slot
- * @param {Effect} effect
- * @param {string[]} parts
- */
-function activateMove(tracker, pokemon, slot, { id, kind }, parts) {
-  const other = tracker.pokemonAt(tracker.of);
-  if (SHIELDS.has(id)) note(tracker, OUTCOME.protected);
-  else if (id === 'feint' || parts.includes('[broken]', 4)) breakShield(tracker, slot);
-  else if (COSTS_PP.has(id)) slot.moves.spent[slot.moves.reveal(tracker.lexicon.move(parts[4]).id)] += Number(parts[5]);
-  else if (id === 'gravity') ground(slot);
-  else if (id === 'grudge') exhaust(tracker, slot, parts[4]);
-  else if (id === 'trapped') trap(tracker, slot);
-  else if (id === 'lockon' || id === 'mindreader') slot.volatiles.set('lockon', tracker.turn);
-  else if (id === 'mimic') learn(tracker, slot, parts);
-  else if (id === 'sketch') sketch(tracker, pokemon, parts[4]);
-  else if (id === 'poltergeist') noteItem(tracker, pokemon, tracker.lexicon.id(parts[4]));
-  else if (id === 'trick') tracker.trick = [pokemon, other];
-  else if (id === 'skillswap' && other) swapAbilities(tracker, pokemon, other, parts);
-  else if (id === 'healreplacement') slot.side.healingWish[slot.index] = true;
-  else if (id === 'orichalcumpulse') noteAbility(pokemon, id);
-  else if (kind === 'move' && other && tracker.lexicon.move(id).binds) slot.volatiles.set('partiallytrapped', tracker.turn);
-}
-
-/**
- * @param {Tracker} tracker
- * @param {Slot} slot
- */
-function breakShield({ lexicon }, { volatiles, side }) {
-  volatiles.delete('protect');
-  if (lexicon.generation >= 6) volatiles.delete('stall');
-  for (const id of GUARDS_SIDE) side.conditions.delete(id);
-}
-
-/**
- * @param {Tracker} tracker
- * @param {Slot} slot
- * @param {string} name
- */
-function exhaust(tracker, slot, name) {
-  const facts = tracker.lexicon.move(name);
-  slot.moves.spent[slot.moves.reveal(facts.id)] = facts.maxPp;
-}
-
-/**
- * @param {Tracker} tracker
- * @param {Slot} slot
- */
-function trap(tracker, slot) {
-  const { actor } = tracker;
-  slot.volatiles.set('trapped', tracker.turn);
-  // Jaw Lock holds its user too, as long as its target stays.
-  slot.trapper = actor === slot && actor.last.side >= 0 ? tracker.sides[actor.last.side].slots[actor.last.slot] : actor;
-}
-
-/**
- * @param {Tracker} tracker
- * @param {Pokemon} pokemon
- * @param {string} name
- */
-function sketch(tracker, pokemon, name) {
-  const place = pokemon.moves.reveal('sketch');
-  pokemon.moves.ids[place] = tracker.lexicon.move(name).id;
-  pokemon.moves.spent[place] = 0;
-}
-
-/**
- * @param {Tracker} tracker
- * @param {Pokemon} pokemon
- * @param {Pokemon} other
- * @param {string[]} parts abilities that they have from now on, if foes swap them
- */
-function swapAbilities(tracker, pokemon, other, parts) {
-  const told = parts[4] && !parts[4].startsWith('[');
-  const gained = told ? tracker.lexicon.id(parts[4]) : other.ability;
-  const given = told ? tracker.lexicon.id(parts[5]) : pokemon.ability;
-  changeAbility(pokemon, given, gained);
-  changeAbility(other, gained, given);
-}
-
-/**
- * @param {Tracker} tracker
- * @param {string[]} parts
- */
-function block(tracker, parts) {
-  const owner = tracker.pokemonAt(parts[2]);
-  const { kind, id } = tracker.lexicon.effect(parts[3]);
-  tracker.readTags(parts, 4);
-  if (kind === 'item' && owner) noteItem(tracker, owner, id);
-  const holder = tracker.pokemonAt(tracker.of) ?? owner;
-  if (kind === 'ability' && holder) noteAbility(holder, id);
-}
-
-/**
  * A forme that passes.
  * @param {Tracker} tracker
  * @param {string[]} parts
@@ -427,8 +266,6 @@ export const effectLines = [
   ['-end', end],
   ['-singleturn', singleTurn],
   ['-singlemove', singleMove],
-  ['-activate', activate],
-  ['-block', block],
   ['-formechange', formeChange],
   ['-transform', transform],
   ['-terastallize', terastallize],

@@ -139,7 +139,8 @@ export function publicMove(id) {
 }
 
 /**
- * Let a seat take in its request. Every request has to be shown once, in order, after the tracker has read what led to it.
+ * Let a seat take in its request. Every request has to be shown once, in order, after the tracker has read what led to
+ * it.
  * @param {Tracker} tracker
  * @param {any} request
  * @param {number} seat
@@ -177,7 +178,8 @@ function recognise(memory, side) {
   for (const own of memory.team) {
     const name = own.ident.slice(own.ident.indexOf(': ') + 2);
     const fitting = open.filter((pokemon) => fits(pokemon, own.details));
-    own.known = fitting.find((pokemon) => pokemon.name === name) ?? fitting.find((pokemon) => pokemon.name === '') ?? null;
+    const called = (/** @type {string} */ known) => fitting.find((pokemon) => pokemon.name === known);
+    own.known = called(name) ?? called('') ?? null;
     if (own.known) open.splice(open.indexOf(own.known), 1);
   }
 }

@@ -134,7 +134,8 @@ function arrive(tracker, slot, pokemon, details, condition) {
   if (details.tera) pokemon.teraType = details.tera;
   pokemon.terastallized = details.tera !== '';
   if (condition) pokemon.setCondition(condition);
-  if (tracker.lexicon.generation === 3 && tracker.turn && pokemon.shownAbility === 'truant') slot.volatiles.set('truant', tracker.turn);
+  const loafs = tracker.lexicon.generation === 3 && tracker.turn > 0 && pokemon.shownAbility === 'truant';
+  if (loafs) slot.volatiles.set('truant', tracker.turn);
 }
 
 /**
@@ -161,7 +162,8 @@ function passedOn({ lexicon }, slot, move) {
  */
 function arriving({ side, index }, name, details) {
   const free = (/** @type {Pokemon} */ pokemon) => pokemon.slot < 0 || pokemon.slot === index;
-  const named = side.team.filter((pokemon) => pokemon.name === name && pokemon.baseSpecies.base === details.species.base);
+  const alike = side.team.filter((pokemon) => pokemon.baseSpecies.base === details.species.base);
+  const named = alike.filter((pokemon) => pokemon.name === name);
   const same = named.filter((pokemon) => free(pokemon) && !pokemon.fainted);
   const known = same.find((pokemon) => fits(pokemon, details));
   if (known) return known;
@@ -173,7 +175,7 @@ function arriving({ side, index }, name, details) {
   }
   const twin = named.find((pokemon) => !pokemon.fainted);
   if (twin) return arrivingBeside(twin, index, name, details);
-  const hidden = side.team.filter((pokemon) => pokemon.name === '' && pokemon.baseSpecies.base === details.species.base);
+  const hidden = alike.filter((pokemon) => pokemon.name === '');
   const fitting = hidden.filter((pokemon) => fits(pokemon, details));
   const previewed = fitting.find((pokemon) => pokemon.species === details.species) ?? fitting[0];
   if (!previewed && hidden.length) return suspect(side) ?? christen(hidden[0], name);
@@ -181,8 +183,8 @@ function arriving({ side, index }, name, details) {
 }
 
 /**
- * Two of the same name stand side by side: one of them is disguised. It took the shape of the last in the party behind it,
- * so it is the one that came first, but where it comes into the first slot with nobody left on the bench.
+ * Two of the same name stand side by side: one of them is disguised. It took the shape of the last in the party behind
+ * it, so it is the one that came first, but where it comes into the first slot with nobody left on the bench.
  * @param {Pokemon} twin
  * @param {number} index of the slot that the other comes into
  * @param {string} name
@@ -276,7 +278,8 @@ function replace(tracker, parts) {
  */
 function wearerOf(side, name, details) {
   const hidden = side.team.filter((pokemon) => pokemon.slot < 0 && !pokemon.fainted && fits(pokemon, details));
-  return hidden.find((pokemon) => pokemon.name === name) ?? hidden.find(({ name: none }) => none === '') ?? side.add(details);
+  const called = (/** @type {string} */ known) => hidden.find((pokemon) => pokemon.name === known);
+  return called(name) ?? called('') ?? side.add(details);
 }
 
 /**

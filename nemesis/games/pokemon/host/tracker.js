@@ -1,9 +1,11 @@
 // What a spectator knows of one battle, from its protocol lines alone.
 //
-// One tracker serves both seats: it holds what is public of either side, and a view adds to its own side what the seat's
-// request says. Nothing of the simulator is read but the lines, so a live battle or a replay can be followed just as well.
+// One tracker serves both seats: it holds what is public of either side, and a view adds to its own side what the
+// seat's request says. Nothing of the simulator is read but the lines, so that a live battle or a replay can be
+// followed just as well.
 
 import { actionLines } from './tracker-actions.js';
+import { activationLines } from './tracker-activations.js';
 import { effectLines } from './tracker-effects.js';
 import { fieldLines } from './tracker-field.js';
 import { healthLines } from './tracker-health.js';
@@ -12,6 +14,7 @@ import { lexiconOf } from './tracker-lexicon.js';
 import { Memory } from './tracker-own.js';
 import { Side } from './tracker-state.js';
 import { teamLines } from './tracker-team.js';
+import { turnLines } from './tracker-turns.js';
 
 /** @import { Dex, Effect } from './tracker-lexicon.js' */
 /** @import { Duration } from './tracker-durations.js' */
@@ -24,7 +27,7 @@ const SILENT = [
   'uhtmlchange', 'chat', 'c', 'c:', 'j', 'J', 'l', 'L', 'n', 'N', 'inactive', 'inactiveoff', 'rated', 'tier', 'request',
   'title', 'init', 'deinit', 'seed', 'warning', 'askreg', 'tempnotify', 'tempnotifyoff', 'unlink', 'hidelines', '-ohko',
   '-hitcount', '-combine', '-waiting', '-nothing', '-center', '-zbroken', '-candynamax', 'b', 'B', 'join', 'leave',
-  'name', 'expire', 'custom', '-mustrecharge-end', 'badge', '-endterastallize',
+  'name', 'expire', 'badge',
 ];
 
 /** @type {[string, Handler][]} */
@@ -46,7 +49,8 @@ const setUpLines = [
 /** @type {Map<string, Handler | null>} */
 const HANDLERS = new Map([
   ...SILENT.map((type) => /** @type {[string, null]} */ ([type, null])),
-  ...setUpLines, ...teamLines, ...actionLines, ...healthLines, ...effectLines, ...itemLines, ...fieldLines,
+  ...setUpLines, ...teamLines, ...turnLines, ...actionLines, ...healthLines, ...effectLines, ...activationLines,
+  ...itemLines, ...fieldLines,
 ]);
 
 export class Tracker {

@@ -69,7 +69,8 @@ export class OwnWriter {
     if (own.seen) row[start + at.seen] = 1;
     this.writeKnown(row, start, own, tracker);
     this.writeStatusTurns(row, start, own, slot?.pokemon ?? own.known);
-    this.writeMoves(row, start, own, tracker, template, slot, slot && request.active ? request.active[place].moves : null);
+    const offered = slot && request.active ? request.active[place].moves : null;
+    this.writeMoves(row, start, own, tracker, template, slot, offered);
     const tera = entry.terastallized ? tracker.lexicon.id(entry.terastallized) : '';
     if (tera) row[start + at.terastallized] = 1;
     if (slot) this.writeOnField(row, start, own, tracker, template, slot, tera);
@@ -169,7 +170,8 @@ export class OwnWriter {
    * @param {Pokemon | null} shown whose status the public counts
    */
   writeStatusTurns(row, start, own, shown) {
-    if (shown?.status && own.entry.condition.endsWith(shown.status)) row[start + this.columns.at.status_turns] = shown.statusTurns;
+    const counted = shown?.status && own.entry.condition.endsWith(shown.status);
+    if (counted) row[start + this.columns.at.status_turns] = shown.statusTurns;
   }
 
   /**
@@ -234,7 +236,8 @@ export class OwnWriter {
         else row[start + at.pp + place] = own.pp(place);
         if (offered && offered[0].id !== shownMoves[place]) row[start + at.move_disabled + place] = 1;
       }
-      const revealed = transform ? transform.original.side !== slot.side : own.known?.moves.ids.includes(shownMoves[place]);
+      const known = own.known?.moves.ids.includes(shownMoves[place]);
+      const revealed = transform ? transform.original.side !== slot.side : known;
       if (revealed) row[start + at.move_revealed + place] = 1;
     }
   }

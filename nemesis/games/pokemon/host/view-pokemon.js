@@ -8,10 +8,11 @@ import { offsets, places } from './view-layout.js';
 /** @import { Block, Layout, Vocabulary } from './view-layout.js' */
 
 const FIELDS = /** @type {const} */ ([
-  'species', 'base_species', 'level', 'gender', 'hp', 'max_hp', 'fainted', 'status', 'status_turns', 'types', 'tera_type',
-  'terastallized', 'item', 'item_state', 'last_item', 'ability', 'base_ability', 'nature', 'stats', 'boosts', 'moves',
-  'pp', 'max_pp', 'move_disabled', 'move_revealed', 'item_revealed', 'ability_revealed', 'active', 'brought', 'seen',
-  'turns_active', 'last_move', 'streak', 'disabled_move', 'encored_move', 'paradox_stat', 'volatiles', 'counters',
+  'species', 'base_species', 'level', 'gender', 'hp', 'max_hp', 'fainted', 'status', 'status_turns', 'types',
+  'tera_type', 'terastallized', 'item', 'item_state', 'last_item', 'ability', 'base_ability', 'nature', 'stats',
+  'boosts', 'moves', 'pp', 'max_pp', 'move_disabled', 'move_revealed', 'item_revealed', 'ability_revealed', 'active',
+  'brought', 'seen', 'turns_active', 'last_move', 'streak', 'disabled_move', 'encored_move', 'paradox_stat',
+  'volatiles', 'counters',
 ]);
 /** Volatiles that are counted by their level rather than by turns. */
 const LEVELLED = new Set(['perishsong', 'stockpile', 'fallen', 'gmaxchistrike', 'stall']);

@@ -1,7 +1,7 @@
 // Writes view records: what one seat may know at one decision, as one row of small integers.
 //
-// The layout comes from Python. Everything of the foe is what the tracker read from public lines; everything exact of the
-// own side is from the seat's own request.
+// The layout comes from Python. Everything of the foe is what the tracker read from public lines; everything exact of
+// the own side is from the seat's own request.
 
 import { OUTCOME } from './tracker-actions.js';
 import { remember } from './tracker-own.js';
