@@ -26,7 +26,7 @@ from nemesis.games.pokemon.fighters import (
     Fighters,
     Floats,
 )
-from nemesis.games.pokemon.layout import STATUSES, TERRAINS
+from nemesis.games.pokemon.layout import STATUSES, TERRAINS, Block
 from nemesis.games.pokemon.varying_power import Scene, varied_power
 
 MEAN_ROLL, LEAST_ROLL = 0.925, 0.85
@@ -36,6 +36,13 @@ _STELLAR = "stellar"
 _TERRAIN_TYPES = {"electricterrain": "electric", "grassyterrain": "grass", "psychicterrain": "psychic"}
 _GUESSED_POWER = 80  # of the moves of its own types that a Pokémon has not shown
 _COVERAGE_POWER = 65  # of a move of another type that it has not shown, against which nothing is safe
+
+# What the formula needs of the dex, apart from the rest so that less is copied.
+_NEEDED = (
+    "power", "type", "category", "accuracy", "flags", "fixed_damage", "ohko", "critical_ratio", "recoil", "cost",
+    "secondary_chance", "attack_stat", "hits_defence", "ignores_boosts", "ignores_ability",
+)  # fmt: skip
+_FACTS = Block([field for field in dex.BLOCKS["moves"].fields if field.name in _NEEDED])
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +69,7 @@ class Moves:
     power: Floats
     type: npt.NDArray[Any]
     category: npt.NDArray[Any]
-    facts: npt.NDArray[np.int16]  # (n, attacker, move, column)
+    facts: npt.NDArray[np.int16]  # (n, attacker, move, column of _FACTS)
 
 
 def knock_out(share: Floats, hp: Floats) -> Floats:
@@ -78,8 +85,13 @@ class Estimator:
         self.tables = dex.tables(mod)
         self.generation = self.tables.generation
         self._types = {name: number for number, name in enumerate(dex.vocabulary().types, 1)}
-        self._column = dex.BLOCKS["moves"].column
-        self._columns = dex.BLOCKS["moves"].columns
+        columns = [self.tables.moves[field.name].reshape(-1, field.size) for field in _FACTS.fields]
+        self._move_facts = np.concatenate(columns, axis=1)
+        flags = self.tables.moves["flags"]
+        slow = (flags[:, dex.FLAGS.index("charge")] + flags[:, dex.FLAGS.index("recharge")]) > 0
+        later = flags[:, dex.FLAGS.index("futuremove")] > 0
+        # (move,) how much of its damage a turn gets: some take two turns, some strike when the foe may have gone.
+        self.tempo = np.where(later, 0.3, np.where(slow, 0.55, 1)).astype(np.float32)
         hits = self.tables.moves["hits"].astype(np.float32)
         self._hits = np.where(hits[:, 0] == hits[:, 1], hits[:, 0], hits.mean(-1) - 0.4)
         self._most_hits = hits[:, 1]
@@ -107,9 +119,9 @@ class Estimator:
 
     def moves(self, numbers: npt.NDArray[Any]) -> Moves:
         """Read moves by their numbers (n, attacker, move)."""
-        facts = self.tables.moves.values[numbers]
-        power = facts[..., self._column("power")].astype(np.float32)
-        return Moves(numbers, power, facts[..., self._column("type")], facts[..., self._column("category")], facts)
+        facts = self._move_facts[numbers]
+        power = facts[..., _FACTS.column("power")].astype(np.float32)
+        return Moves(numbers, power, facts[..., _FACTS.column("type")], facts[..., _FACTS.column("category")], facts)
 
     def raised(self, moves: Moves, raised: npt.NDArray[np.bool_], powers: str) -> Moves:
         """Give some attackers (n, attacker) the `z_power` or `max_power` of their moves, which nothing varies."""
@@ -118,8 +130,8 @@ class Estimator:
         plain = np.flatnonzero(raised.ravel())
         flat = facts.reshape(-1, *facts.shape[2:])
         for name, value in (("fixed_damage", 0), ("ohko", 0), ("accuracy", 101)):
-            flat[plain, :, self._column(name)] = value
-        power = np.where(at, facts[..., self._column(powers)], moves.power)
+            flat[plain, :, _FACTS.column(name)] = value
+        power = np.where(at, self.tables.moves[powers][moves.number], moves.power)
         return Moves(np.where(at, 0, moves.number), power, moves.type, moves.category, facts)
 
     def guesses(self, attackers: Fighters) -> Moves:
@@ -130,9 +142,9 @@ class Estimator:
             physical = np.where(types > 0, self._physical_type[types], physical)
         category = np.broadcast_to(np.where(physical, _PHYSICAL, _SPECIAL), types.shape)
         power = np.where(types > 0, _GUESSED_POWER, [0, 0, _COVERAGE_POWER]).astype(np.float32)
-        facts = np.zeros((*types.shape, dex.BLOCKS["moves"].width), np.int16)
-        facts[..., self._column("accuracy")] = 100
-        facts[..., self._column("critical_ratio")] = 1
+        facts = np.zeros((*types.shape, _FACTS.width), np.int16)
+        facts[..., _FACTS.column("accuracy")] = 100
+        facts[..., _FACTS.column("critical_ratio")] = 1
         return Moves(np.zeros(types.shape, np.int64), power, types, category, facts)
 
     @staticmethod
@@ -173,7 +185,7 @@ class Estimator:
         return chosen
 
     def _fact(self, moves: Moves, name: str) -> npt.NDArray[np.int16]:
-        return moves.facts[..., self._column(name)]
+        return moves.facts[..., _FACTS.column(name)]
 
     def _retyped(self, attackers: Fighters, moves: Moves) -> Moves:
         """Give moves the type and category that they have in these hands."""
@@ -265,7 +277,7 @@ class Estimator:
         kind = np.where(pinched, kind, 0)[..., None]
         factor = np.where((kind > 0) & (kind == moves.type), attackers.ability_factor("type_power")[..., None], 1)
         flag = attackers.ability_fact("boosted_flag")[..., None]
-        flags = moves.facts[..., self._columns("flags")]
+        flags = moves.facts[..., _FACTS.columns("flags")]
         flagged = (flag > 0) & (np.take_along_axis(flags, np.maximum(flag - 1, 0)[..., None], -1)[..., 0] > 0)
         factor = np.where(flagged, factor * attackers.ability_factor("flag_power")[..., None], factor)
         weak = attackers.has_ability("technician")[..., None] & (moves.power <= 60)
@@ -335,7 +347,7 @@ class Estimator:
         immune = (kind == defenders.ability_fact("immune_type")[:, None, None]) & (kind > 0)
         flag = defenders.ability_fact("immune_flag")[:, None, None]
         if flag.any():
-            flags = moves.facts[..., None, self._columns("flags")]
+            flags = moves.facts[..., None, _FACTS.columns("flags")]
             has = np.take_along_axis(flags, np.maximum(flag - 1, 0)[..., None], -1)[..., 0] > 0
             immune |= (flag > 0) & has
         met = np.where(immune, 0, effect)

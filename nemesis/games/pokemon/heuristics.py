@@ -2,7 +2,7 @@
 
 From weak to strong: `max_power` uses the move of the greatest power. `greedy` plays every move and switch out in its
 mind, one exchange of blows and the duel that follows (see `judgement.py`). In doubles `greedy` judges its slots on
-their own, while `focus_fire` also counts what their attacks do together.
+their own, while `focus_fire` also counts what their attacks do together: another style, as strong as `greedy`.
 """
 
 from collections.abc import Callable

@@ -88,7 +88,11 @@ class Judgement:
     @cached_property
     def _facts(self) -> npt.NDArray[np.int16]:
         """The dex's facts about the moves: (n, slot, variant, move, column)."""
-        return self._variants(self.prospects.moves.facts)
+        return np.asarray(self.prospects.estimator.tables.moves.values[self._numbers])
+
+    @cached_property
+    def _numbers(self) -> npt.NDArray[np.int16]:
+        return self._variants(self.prospects.own["moves"])
 
     def fact(self, name: str) -> npt.NDArray[np.int16]:
         """Return one fact about the moves: (n, slot, variant, move)."""
@@ -240,8 +244,7 @@ class Judgement:
 
     def _is(self, name: str) -> BoolArray:
         """Tell which moves are a certain one: (n, slot, variant, move)."""
-        numbers = self._variants(self.prospects.own["moves"])
-        return np.asarray(numbers == dex.vocabulary().number("moves", name))
+        return np.asarray(self._numbers == dex.vocabulary().number("moves", name))
 
     @cached_property
     def moves(self) -> Floats:
@@ -359,9 +362,7 @@ class Judgement:
         )
         raised = np.maximum(self.prospects.foes["boosts"][..., : len(BOOSTS)], 0).sum(-1).max(-1)
         drives_out = np.where(self.fact("force_switch") > 0, 0.12, 0) * raised[:, None, None, None]
-        repeated = self._variants(self.prospects.own.one("last_move"))[..., None] == self._variants(
-            self.prospects.own["moves"]
-        )
+        repeated = self._variants(self.prospects.own.one("last_move"))[..., None] == self._numbers
         protects = np.where(self.fact("protects") > 0, np.where(repeated, -0.6, -0.12), 0)
         idle = np.where(self.fact("category") == _STATUS, -_IDLE, 0)
         return np.asarray(lays + shields + clears + drives_out + protects + idle, np.float32)

@@ -27,9 +27,6 @@ _ACTS_NOW, _ACTS_LATER = (
     np.array([_ACTS.get(name, (1.0, 1.0))[when] for name in STATUSES], np.float32) for when in (0, 1)
 )
 _PHYSICAL = dex.CATEGORIES.index("physical")
-_CHARGE, _RECHARGE, _FUTURE = (
-    dex.BLOCKS["moves"].columns("flags").start + dex.FLAGS.index(flag) for flag in ("charge", "recharge", "futuremove")
-)
 
 
 @dataclass(frozen=True)
@@ -133,7 +130,7 @@ class Prospects:
     @cached_property
     def hits(self) -> tuple[Floats, Floats]:
         """The best expected damage of a turn by physical and by other moves: (n, fighter, foe) each."""
-        expected = self.attacks.expected * self._tempo(self.moves)[..., None] * self.usable[..., None]
+        expected = self.attacks.expected * self.estimator.tempo[self.moves.number][..., None] * self.usable[..., None]
         physical = self.moves.category[..., None] == _PHYSICAL
         acts = _ACTS_LATER[self.own.one("status")][..., None]
         return (np.where(physical, expected, 0).max(2) * acts, np.where(physical, 0, expected).max(2) * acts)
@@ -146,7 +143,9 @@ class Prospects:
         damage = self.estimator.estimate(self.foes, moves, self.own, spread=self.slots > 1)
         unknown = (known.number == 0).any(-1, keepdims=True)
         trusted = np.concatenate([np.ones_like(known.power), np.where(unknown, _GUESS, 0).repeat(3, -1)], -1)
-        expected = damage.expected * (trusted * self._tempo(moves))[..., None] * self.present[:, :, None, None]
+        expected = (
+            damage.expected * (trusted * self.estimator.tempo[moves.number])[..., None] * self.present[:, :, None, None]
+        )
         physical = moves.category[..., None] == _PHYSICAL
         return np.where(physical, expected, 0).max(2), np.where(physical, 0, expected).max(2)
 
@@ -162,11 +161,6 @@ class Prospects:
         """Whether own fighters act before the foe's active ones: (n, fighter, foe)."""
         difference = self.own.speed[:, :, None] - self.foes.speed[:, None, :]
         return np.where(self.field.trick_room[:, None, None], difference < 0, difference > 0)
-
-    def _tempo(self, moves: Moves) -> Floats:
-        """Return how much of a move's damage a turn gets: (n, attacker, move)."""
-        slow = moves.facts[..., _CHARGE] + moves.facts[..., _RECHARGE] > 0
-        return np.where(moves.facts[..., _FUTURE] > 0, 0.3, np.where(slow, 0.55, 1)).astype(np.float32)
 
     def _transformed(self) -> npt.NDArray[Any]:
         """Return the active Pokémon as their gimmick would make them: (n, slot, column)."""
