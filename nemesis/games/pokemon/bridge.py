@@ -105,6 +105,7 @@ class Host:
                 fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, _PIPE_SIZE)
         os.set_blocking(self._input, False)
         self._limit = STEP_LIMIT
+        self._stepped = False
 
     @property
     def pid(self) -> int:
@@ -135,6 +136,7 @@ class Host:
         if answer["actions"] != self._space.size:
             raise HostError(f"The host has {answer['actions']} actions, but there are {self._space.size}.")
         self._limit = STEP_LIMIT + SLOT_LIMIT * setting.slots
+        self._stepped = False
 
     def ask(self, question: str, **details: Any) -> Any:
         """Ask something that is answered in JSON."""
@@ -154,11 +156,13 @@ class Host:
 
     def begin_restore(self, matches: list[dict[str, Any]]) -> None:
         """Take up recorded matches where they are; `end_step` gives what waits in them."""
+        self._stepped = False
         self._send(_CONTROL, json.dumps({"ask": "restore", "matches": matches}).encode())
 
-    def end_step(self, limit: float | None = None) -> Step:
+    def end_step(self) -> Step:
         """Wait for the next decisions and results."""
-        kind, body = self._receive(self._limit if limit is None else limit)
+        kind, body = self._receive(self._limit if self._stepped else ANSWER_LIMIT)  # the first step loads and compiles
+        self._stepped = True
         if kind != _STEP:
             raise HostError("The host answered a step with something else.")
         try:

@@ -18,7 +18,7 @@ from nemesis.core.errors import UserError
 from nemesis.core.game import SEATS, Arrays, Decisions, EndReason, IntArray, Results
 from nemesis.core.random import generator_state, restore_generator
 from nemesis.games.pokemon import layout
-from nemesis.games.pokemon.bridge import ANSWER_LIMIT, Ended, HostError, Setting, Step
+from nemesis.games.pokemon.bridge import Ended, HostError, Setting, Step
 from nemesis.games.pokemon.replays import write_replay
 from nemesis.games.pokemon.stock import HostStock
 
@@ -149,7 +149,7 @@ class BattlePool:
         for number, (host, saved) in enumerate(zip(self._hosts, hosts, strict=True)):
             self._free[number] = saved["free"]
             self._voided[number] = [_End(*one) for one in saved["voided"]]
-            waiting = host.end_step(ANSWER_LIMIT)
+            waiting = host.end_step()
             ended = [Ended(**one) for one in saved["ended"]]
             self._buffered[number] = Step(waiting.slot, waiting.seat, waiting.view, waiting.mask, ended)
             self._in_flight[number] = False
