@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from benchmarks.report import Row, option_parser, print_table, run, write_json
+from benchmarks.report import MeasurementError, Row, option_parser, print_table, run, write_json
 from nemesis.core.game import Game
 from nemesis.games.pokemon import open_game
 from nemesis.policies.config import PolicyConfig
@@ -68,6 +68,8 @@ def _decisions(game: Game, count: int, seed: int) -> tuple[Tensor, Tensor]:
         pool.send(actor.act(decisions).action)
     pool.close()
     chosen = generator.permutation(sum(map(len, views)))[:count]
+    if len(chosen) < count:
+        raise MeasurementError(f"The battles had only {len(chosen)} decisions of the {count} that are measured.")
     return torch.from_numpy(np.concatenate(views)[chosen]), torch.from_numpy(np.concatenate(masks)[chosen])
 
 

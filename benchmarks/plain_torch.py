@@ -72,8 +72,9 @@ class PlainActor:
         log_probs, value, hidden, cell = self.policy.step(view, mask, hidden, cell)
         self.hidden.index_copy_(0, place, hidden)
         self.cell.index_copy_(0, place, cell)
-        clock = torch.empty_like(log_probs).exponential_(generator=self.generator)
-        action = (log_probs - clock.log()).argmax(-1, keepdim=True)
+        total = log_probs.softmax(-1).cumsum(-1, dtype=torch.float64)
+        draw = torch.rand(len(total), 1, dtype=torch.float64, generator=self.generator)
+        action = torch.searchsorted(total, draw * total[:, -1:], right=True)
         return action[:, 0].numpy(), log_probs.gather(-1, action)[:, 0].numpy(), value.numpy()
 
 

@@ -239,6 +239,28 @@ def test_a_pokemon_that_is_not_there_does_not_count(battle: str, absence: str):
     assert_same(results[1][1], results[0][1])
 
 
+def test_a_move_that_is_not_known_does_not_count(battle: str):
+    view = views(battle)
+    for side, member in ((FOE, 0), (OWN, TEAM - 1)):
+        field(view, side, member, "moves")[:, 2] = 0
+    other = view.copy()
+    for side, member in ((FOE, 0), (OWN, TEAM - 1)):
+        for name in ("pp", "max_pp", "move_disabled", "move_revealed"):
+            field(other, side, member, name)[:, 2] = 9
+    (logits, value), (other_logits, other_value) = judge(strong(battle), view), judge(strong(battle), other)
+    assert_same(other_logits, logits)
+    assert_same(other_value, value)
+
+
+def test_switches_name_whom_the_action_space_says(battle: str):
+    view = views(battle, 300)
+    cut(view).pokemon[:, OWN, :, POKEMON.column("fainted")] = np.random.default_rng(0).random((300, TEAM)) < 0.6
+    _, pointers = strong(battle).encoder(torch.from_numpy(view))
+    expected = switch_places(battle, view)
+    assert ((pointers.switches.numpy() == expected) | (expected < 0)).all()
+    assert len(np.unique(expected)) > (6 if battle == "doubles of six" else 3)  # −1 where too few have fainted
+
+
 def test_doubles_scores_are_those_of_the_slow_formula():
     """Score every action of one record by itself, from the parts of the head."""
     policy = strong("vgc")
@@ -269,8 +291,9 @@ class SlowDoubles:
         if option == PASS:
             score = head.pass_score(torch.relu(self.think[2] + by_pass))
         elif option >= SWITCH:
-            member = pointers.members[pointers.switches[option - SWITCH]]
-            score = head.switch_score(torch.relu(self.think[1] + by_switch + head.member(member).chunk(3)[0]))
+            place = pointers.switches[option - SWITCH]
+            member = head.member(pointers.members[place]).chunk(3)[0] + pointers.duels[place] @ head.duel
+            score = head.switch_score(torch.relu(self.think[1] + by_switch + member))
         else:
             move, rest = divmod(option, 10)
             gimmick, target = divmod(rest, 5)
@@ -285,8 +308,8 @@ class SlowDoubles:
             own = 1 - target  # the second slot comes first
             return head.ally(pointers.slots[own]) + (own == slot) * head.self_target
         if target == 2:
-            return head.no_target + head.aim(pointers.aims[slot, move].mean(0))
-        return head.foe(pointers.foe_slots[target - 3]) + head.aim(pointers.aims[slot, move, target - 3])
+            return head.no_target + pointers.aims[slot, move].mean(0) @ head.aim
+        return head.foe(pointers.foe_slots[target - 3]) + pointers.aims[slot, move, target - 3] @ head.aim
 
     def preview(self, *members: int) -> Tensor:
         head, rank = self.head, len(self.head.signs)

@@ -159,9 +159,10 @@ def test_relations_hold_for_both_and_say_who_is_faster_and_who_falls():
     assert feared > 0  # though the foe has shown none
     torch.testing.assert_close(edges[FOE, 0, 0, [3, 4, 5, 0, 1, 2]], edges[OWN, 0, 0, :6])
     assert edges[FOE, 0, 0, 6] == -1
-    slow = Duel("earthquake").own(boosts=[0, 0, 0, 0, -2, 0, 0], status=STATUSES.index("par"))
+    slow = Duel("earthquake").own(status=STATUSES.index("par"))
     assert slow.judge().edges[0, OWN, 0, 0, 6] == -1
-    assert slow.condition(OWN, "tailwind").own(boosts=0).judge().edges[0, OWN, 0, 0, 6] == 1
+    assert slow.condition(OWN, "tailwind").judge().edges[0, OWN, 0, 0, 6] == 1
+    assert slow.own(boosts=[0, 0, 0, 0, -2, 0, 0]).judge().edges[0, OWN, 0, 0, 6] == -1
     rooms = np.zeros(len(ROOMS), np.int16)
     rooms[ROOMS.index("trickroom")] = 3
     assert Duel("earthquake").position(rooms=rooms).judge().edges[0, OWN, 0, 0, 6] == -1

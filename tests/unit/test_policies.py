@@ -53,6 +53,46 @@ def test_steps_and_sequence_say_the_same(memory: str, value: str):
         state = output.state
 
 
+class PairEncoder(nn.Module):
+    """Shows the memory a part of the view, and the action head the view and its square."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(VIEW, width)
+
+    def forward(self, view: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
+        return self.linear(view), (view[..., :ACTIONS], view[..., :ACTIONS].square())
+
+
+class PairHead(nn.Module):
+    """Scores every action by its own number, scaled by the features."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(width, 1)
+
+    def forward(self, features: torch.Tensor, context: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        return self.linear(features) * context[0] + context[1]
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+def test_what_an_encoder_points_out_goes_past_the_memory_to_the_action_head(memory: str):
+    torch.manual_seed(0)
+    policy = Policy(PairEncoder, PairHead, PolicyConfig(size="nano", context=4, memory=memory))
+    view, mask = torch.randn(5, 3, VIEW), torch.ones(5, 3, ACTIONS, dtype=torch.bool)
+    state = torch.zeros(5, policy.state_size)
+    sequence = policy(view, mask, state)
+    order = torch.randperm(ACTIONS)
+    for time in range(3):
+        output = policy.step(view[:, time], mask[:, time], state)
+        torch.testing.assert_close(output.log_probs, sequence.log_probs[:, time], rtol=1e-4, atol=1e-4)
+        vector, (first, second) = policy.encoder(view[:, time])
+        features = policy.heads.norm(policy.memory.step(vector, state)[0])
+        logits = policy.heads.action(features, (first[:, order], second[:, order]))
+        torch.testing.assert_close(logits.log_softmax(-1), output.log_probs[:, order], rtol=1e-4, atol=1e-4)
+        state = output.state
+
+
 @pytest.mark.parametrize("memory", MEMORIES)
 @pytest.mark.parametrize("precision", [torch.bfloat16, torch.float16])
 def test_under_autocast_outputs_and_state_stay_float32(memory: str, precision: torch.dtype):

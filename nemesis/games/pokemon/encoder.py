@@ -2,8 +2,9 @@
 
 What is known of an id comes from two sources that are added up, a learned embedding and what the dex says of it; both
 become one table per forward pass, so that an entity costs one look-up. A Pokémon's token is the sum of its ids, its
-numbers, its moves, its side's conditions and, if it is active, of what befell it there. Then the tokens hear, twice,
-from all Pokémon of the other side, through what the two could do to each other (`matchups.py`), and from their own.
+numbers, its moves, its side's conditions and, if it is active, of what befell it there. Then the tokens hear from
+all Pokémon of the other side, through what the two could do to each other (`matchups.py`), and from their own side:
+once where the policy is about 200 wide, and once more with every doubling.
 
 The order of Pokémon, of moves and of the two slots of doubles means nothing: tokens move along with their entities, and
 the vector is made of sums. Pokémon that have fainted, were left at home or are not known yet are in no sum.
@@ -18,7 +19,7 @@ from nemesis.games.pokemon.actions import SWITCHES, action_space
 from nemesis.games.pokemon.columns import PLACES, Columns
 from nemesis.games.pokemon.layout import FOE, OWN, POKEMON, POSITION
 from nemesis.games.pokemon.matchups import EDGE_FEATURES, MatchupEstimator, Matchups, Standing
-from nemesis.games.pokemon.pointer_head import Pointers, token_widths
+from nemesis.games.pokemon.pointer_head import Pointers, skinny_weight, token_widths
 from nemesis.games.pokemon.readers import (
     ConditionReader,
     FactTable,
@@ -26,7 +27,6 @@ from nemesis.games.pokemon.readers import (
     MoveReader,
     NumberReader,
     SlotReader,
-    skinny_weight,
 )
 
 _ABSENT = -1e4  # drives a relu to zero
@@ -54,7 +54,7 @@ class PokemonEncoder(nn.Module):
         self.befallen = SlotReader(slots, token, move)
         self.moves = MoveReader(token, move)
         self.numbers = NumberReader(token)
-        self.first_hearing, self.thinking, self.second_hearing = Hearing(token), Thinking(token), Hearing(token)
+        self.hearings = nn.ModuleList(Hearing(token) for _ in range(max(1, width.bit_length() - 7)))
         self.norm = nn.LayerNorm(token)
         self.member_sum = nn.Linear(token, token // 2)
         self.slot_sum = nn.Linear(token, token)
@@ -78,9 +78,9 @@ class PokemonEncoder(nn.Module):
         rows = standing.place.unsqueeze(-1).expand_as(befallen)
         tokens = tokens.scatter_add(2, rows, befallen.to(tokens.dtype))  # (n, side, member, token)
         absent = ((standing.able - 1) * -_ABSENT).unsqueeze(-1)
-        tokens = self.first_hearing(tokens, matchups.edges, absent)
-        tokens = self.thinking(tokens)
-        tokens = self.norm(self.second_hearing(tokens, matchups.edges, absent))
+        for hear in self.hearings:
+            tokens = hear(tokens, matchups.edges, absent)
+        tokens = self.norm(tokens)
 
         slots = tokens.gather(2, rows) * present + befallen
         member_sum = relu(self.member_sum(tokens) + absent).sum(2) / 2
@@ -92,6 +92,7 @@ class PokemonEncoder(nn.Module):
             slots=slots[:, OWN],
             foe_slots=slots[:, FOE],
             moves=_of_active(moves[:, OWN], standing),
+            duels=_duels(matchups.edges[:, OWN], standing),
             aims=_of_active(matchups.aims[:, OWN].permute(0, 2, 3, 1, 4), standing),
             gimmick=self.gimmick(view).int(),
             switches=self.switches(view),
@@ -119,20 +120,6 @@ class Hearing(nn.Module):
         within = relu(mate + absent).sum(2, keepdim=True).expand_as(across)
         heard: Tensor = self.hear(torch.cat((across, within), dim=-1))
         return tokens + heard
-
-
-class Thinking(nn.Module):
-    """Each Pokémon by itself, in a residual layer."""
-
-    def __init__(self, token: int) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(token)
-        self.inner = nn.Linear(token, token)
-        self.outer = nn.Linear(token, token)
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        thought: Tensor = self.outer(self.inner(self.norm(tokens)).relu_())
-        return tokens + thought
 
 
 class OfferWriter(nn.Module):
@@ -188,6 +175,12 @@ class SwitchReader(nn.Module):
             return usual
         fainted = self.fainted(view).argsort(dim=-1, descending=True, stable=True)[:, :SWITCHES]
         return torch.where(self.reviving(view).any(-1, keepdim=True), fainted, usual)
+
+
+def _duels(edges: Tensor, standing: Standing) -> Tensor:
+    """Return how own members relate to those who stand in the foe's slots, on average: (n, member, EDGE_FEATURES)."""
+    place, present = (part[:, FOE, None, :, None] for part in (standing.place, standing.present))
+    return (edges.gather(2, place.expand(-1, edges.shape[1], -1, EDGE_FEATURES)) * present).mean(2)
 
 
 def _of_active(values: Tensor, standing: Standing) -> Tensor:

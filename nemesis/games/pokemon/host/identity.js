@@ -49,10 +49,15 @@ async function compare() {
   const { Dex } = loadSimulator({ overlay: false });
   const formats = options.formats?.split(',') ?? defaultFormats(Dex);
   const unknown = formats.find((format) => !Dex.formats.get(format).exists);
-  if (unknown) throw new Error(`The simulator has no format ${unknown}.`);
+  if (unknown) {
+    console.error(`The simulator has no format ${unknown}.`);
+    process.exit(2);
+  }
   const jobs = jobsOf(formats, Number(options.battles), Number(options.seed));
   const overlay = options.overlay ? pathToFileURL(options.overlay).href : './overlay.js';
-  const [stock, overlaid] = [null, overlay].map((path) => new Worker(new URL(import.meta.url), { workerData: { path } }));
+  const [stock, overlaid] = [null, overlay].map(
+    (path) => new Worker(new URL(import.meta.url), { workerData: { path } }),
+  );
   const tally = Object.fromEntries(formats.map((format) => [format, { battles: 0, lines: 0, failures: 0 }]));
   let difference = null;
   for (const job of jobs) {
@@ -87,7 +92,7 @@ function jobsOf(formats, battles, seed) {
   return Array.from({ length: battles }, (_, index) => ({
     format: formats[index % formats.length],
     seed: seed * SEED_STEP + index,
-    wild: Math.floor(index / formats.length) % 3 === 2,
+    wild: (index + Math.floor(index / formats.length)) % 3 === 2, // every format in turn
   }));
 }
 
@@ -130,7 +135,8 @@ function excerpts(stock, overlaid) {
 }
 
 async function serve() {
-  const simulator = loadSimulator({ overlay: workerData.path ? (await import(workerData.path)).installOverlay : false });
+  const overlay = workerData.path ? (await import(workerData.path)).installOverlay : false;
+  const simulator = loadSimulator({ overlay });
   parentPort?.on('message', (job) => parentPort?.postMessage(transcript(simulator, job)));
 }
 

@@ -1,12 +1,12 @@
 // Events that nobody listens to end at once, and the others look only at effects that may listen.
 
 import { handlerFinders } from './overlay-handlers.js';
-import { heardOnField, heardOnPokemon, listenersOf, noteCondition } from './overlay-listeners.js';
+import { hears, listenersOf, noteCondition, onField, onPokemon } from './overlay-listeners.js';
 
-/** @import { EventHooks } from './overlay-listeners.js' */
+/** @import { EventHooks, Mask } from './overlay-listeners.js' */
 /** @import { Modules } from './simulator.js' */
 
-const MOST_DEPTH = 8;
+export const MOST_DEPTH = 8; // of events within events; stock gives up beyond it
 const MOST_UNSENT_LINES = 1000;
 // below it, the simulator's 32-bit fixed-point product with a modifier of 1 changes nothing
 const EXACT = 2 ** 20;
@@ -39,35 +39,31 @@ export function installEvents({ load }) {
  */
 export function mayBeHeard(battle, hooks, target, source) {
   if (battle.events !== null) return true;
-  const field = heardOnField(battle);
+  const field = onField(battle);
   const { own, source: ofSource } = hooks;
-  if (own !== null && field[own.index] === 1) return true;
+  if (hears(field, own)) return true;
   if (source !== null && ofSource !== null) {
-    if (field[ofSource.index] === 1 || heardOnPokemon(source)[ofSource.index] === 1) return true;
+    if (hears(field, ofSource) || hears(onPokemon(source), ofSource)) return true;
   }
   if (!(target instanceof Pokemon)) return target instanceof Side;
   if (!target.isActive && !source?.isActive) return false;
-  if (own !== null && heardOnPokemon(target)[own.index] === 1) return true;
+  if (own !== null && hears(onPokemon(target), own)) return true;
   return hooks.around && aroundMayHear(battle, hooks, field);
 }
 
 /**
  * @param {any} battle
  * @param {EventHooks} hooks
- * @param {Uint8Array} field
+ * @param {Mask} field
  */
 function aroundMayHear(battle, { ally, foe, any }, field) {
-  if (ally !== null && field[ally.index] === 1) return true;
-  if (foe !== null && field[foe.index] === 1) return true;
-  if (any !== null && field[any.index] === 1) return true;
+  if (hears(field, ally) || hears(field, foe) || hears(field, any)) return true;
   for (const side of battle.sides) {
     if (side.allies !== stock.allies) return true; // the format decides for itself who is around
     for (const pokemon of side.active) {
       if (!pokemon) continue;
-      const heard = heardOnPokemon(pokemon);
-      if (ally !== null && heard[ally.index] === 1) return true;
-      if (foe !== null && heard[foe.index] === 1) return true;
-      if (any !== null && heard[any.index] === 1) return true;
+      const mask = onPokemon(pokemon);
+      if (hears(mask, ally) || hears(mask, foe) || hears(mask, any)) return true;
     }
   }
   return false;
@@ -127,15 +123,17 @@ const replacements = {
    * @param {any} [customCallback]
    */
   singleEvent(eventid, effect, state, target, source, sourceEffect, relayVar, customCallback) {
+    const { name } = listenersOf(this.dex).event(eventid);
     if (
-      customCallback ||
-      effect[listenersOf(this.dex).event(eventid).name] !== undefined ||
-      this.debugMode ||
-      this.eventDepth >= MOST_DEPTH ||
-      this.log.length - this.sentLogPos > MOST_UNSENT_LINES
+      !customCallback &&
+      effect[name] === undefined &&
+      !this.debugMode &&
+      this.eventDepth < MOST_DEPTH &&
+      this.log.length - this.sentLogPos <= MOST_UNSENT_LINES
     ) {
-      return stock.singleEvent.call(this, eventid, effect, state, target, source, sourceEffect, relayVar, customCallback);
+      return relayVar === undefined ? true : relayVar;
     }
-    return relayVar === undefined ? true : relayVar;
+    const more = [source, sourceEffect, relayVar, customCallback];
+    return stock.singleEvent.call(this, eventid, effect, state, target, ...more);
   },
 };

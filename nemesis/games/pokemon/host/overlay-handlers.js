@@ -1,6 +1,6 @@
 // Finds the handlers of an event by what is known of effects, and ranks them without building property names.
 
-import { heardOnField, heardOnPokemon, listenersOf } from './overlay-listeners.js';
+import { hears, listenersOf, onField, onPokemon } from './overlay-listeners.js';
 
 /** @import { Answer, Hook, Listeners } from './overlay-listeners.js' */
 
@@ -75,9 +75,9 @@ function findEventHandlers(target, eventName, source) {
       }
     }
   }
-  const onField = own !== null && heardOnField(this)[own.index] === 1;
-  if (onField) handlers.push(...this.findFieldEventHandlers(this.field, own.name));
-  if (onField || this.events !== null) handlers.push(...this.findBattleEventHandlers(hooks.name));
+  const afield = hears(onField(this), own);
+  if (afield) handlers.push(...this.findFieldEventHandlers(this.field, hooks.name));
+  if (afield || this.events !== null) handlers.push(...this.findBattleEventHandlers(hooks.name));
   return handlers;
 }
 
@@ -88,8 +88,7 @@ function findEventHandlers(target, eventName, source) {
  * @param {any[]} handlers
  */
 function askPokemon(battle, pokemon, hook, handlers) {
-  if (hook === null) return;
-  if (heardOnPokemon(pokemon)[hook.index] === 1 || heardOnField(battle)[hook.index] === 1) {
+  if (hook !== null && (hears(onPokemon(pokemon), hook) || hears(onField(battle), hook))) {
     handlers.push(...battle.findPokemonEventHandlers(pokemon, hook.name));
   }
 }
@@ -101,8 +100,9 @@ function askPokemon(battle, pokemon, hook, handlers) {
  * @param {any[]} handlers
  */
 function askSide(battle, side, hook, handlers) {
-  if (hook === null || heardOnField(battle)[hook.index] === 0) return;
-  handlers.push(...battle.findSideEventHandlers(side, hook.name));
+  if (hook !== null && hears(onField(battle), hook)) {
+    handlers.push(...battle.findSideEventHandlers(side, hook.name));
+  }
 }
 
 /**
@@ -197,7 +197,7 @@ class Question {
    */
   ask(effect, state, end, endless = false) {
     const { hook, getKey } = this;
-    let answer = this.listeners.answers(effect).get(hook.index);
+    let answer = this.listeners.answer(effect, hook);
     let callback = answer?.callback;
     if (hook.name === 'onSwitchIn') callback = this.battle.getCallback(this.target, effect, hook.name);
     if (callback === undefined && (endless || !getKey || !state[getKey])) return null;

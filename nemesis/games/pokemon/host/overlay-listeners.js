@@ -1,16 +1,18 @@
 // What listens to which callback, known per dex, battle and Pokémon, so that "nobody" costs next to nothing.
 //
-// The stock simulator asks every ability, item, status and condition in sight for a property whose name, `on` + prefix +
-// event, it builds anew each time; nine in ten events find no listener at all.
+// The stock simulator asks every ability, item, status and condition in sight for a property whose name, `on` + prefix
+// + event, it builds anew each time; nine in ten events find no listener at all.
 
 import { intern } from './overlay-dex.js';
 
 const PREFIXLESS = new Set(['BeforeTurn', 'Update', 'Weather', 'WeatherChange', 'TerrainChange']);
+const WORD = 30; // bits that V8 keeps in a small integer everywhere
 const RANK = /(Order|SubOrder|Priority)$/;
 /** @type {Record<string, number | undefined>} */
 const SUB_ORDER = { Condition: 2, Weather: 5, Format: 5, Rule: 5, Ruleset: 5, Ability: 7, Item: 8 };
 /** @type {Record<string, number | undefined>} */
 const ABILITY_SUB_ORDER = { 'Poison Touch': 6, 'Perish Body': 6, Stall: 9 };
+const ALL = 2 ** WORD - 1;
 const LISTENERS = Symbol('listeners');
 const ON_FIELD = Symbol('on field');
 const ON_POKEMON = Symbol('on Pokémon');
@@ -19,7 +21,9 @@ const ON_POKEMON = Symbol('on Pokémon');
  * A callback that effects of a dex implement.
  * @typedef {object} Hook
  * @property {string} name such as "onFoeTrapPokemon"
- * @property {number} index of the hook among those of its dex
+ * @property {number} index of the hook among those of its dex; -1: nothing implements it
+ * @property {number} word of a mask that holds the hook's bit
+ * @property {number} bit
  * @property {boolean} switchIn whether it is called when a Pokémon comes in
  * @property {boolean} aged whether the order in which effects began decides ties
  */
@@ -47,6 +51,17 @@ const ON_POKEMON = Symbol('on Pokémon');
  * @property {boolean} placed whether its subOrder depends on where the effect is
  */
 
+/**
+ * Which hooks something listens to, a bit for each.
+ * @typedef {number[]} Mask
+ */
+
+/**
+ * @typedef {object} Implementation
+ * @property {Map<number, Answer>} answers by the index of a hook
+ * @property {Mask} mask
+ */
+
 /** The hooks of a dex and who implements them. */
 export class Listeners {
   /** @param {any} dex */
@@ -61,7 +76,8 @@ export class Listeners {
     this.hooks = new Map(names.map((name, index) => [intern(name), newHook(intern(name), index)]));
     /** @type {Map<string, EventHooks>} */
     this.events = new Map();
-    /** @type {WeakMap<object, Map<number, Answer>>} */
+    this.words = Math.ceil(names.length / WORD);
+    /** @type {WeakMap<object, Implementation>} */
     this.known = new WeakMap();
   }
 
@@ -91,45 +107,70 @@ export class Listeners {
   }
 
   /**
+   * @param {any} effect
+   * @param {Hook} hook
+   * @returns {Answer | undefined}
+   */
+  answer(effect, hook) {
+    return this.implementation(effect).answers.get(hook.index);
+  }
+
+  /**
    * @param {any} effect that says nothing about the hook
    * @param {Hook} hook
    * @returns {Answer} its rank nevertheless
    */
   rank(effect, hook) {
     const answer = newAnswer(effect, hook.name);
-    if (hook.index >= 0) this.answers(effect).set(hook.index, answer);
+    if (hook.index >= 0) this.implementation(effect).answers.set(hook.index, answer);
     return answer;
   }
 
-  /**
-   * @param {any} effect frozen, as those of a dex are
-   * @returns {Map<number, Answer>} by the index of a hook
-   */
-  answers(effect) {
-    let answers = this.known.get(effect);
-    if (answers === undefined) {
-      answers = new Map();
-      const keys = callbackNames(effect);
-      if (effect.onStart) keys.push('onSwitchIn');
-      for (const name of keys.flatMap((key) => [key, key.replace(RANK, '')])) {
-        const hook = this.hooks.get(name);
-        if (hook === undefined) throw new Error(`${effect.name} has ${name}, which nothing in the data of its dex has.`);
-        answers.set(hook.index, newAnswer(effect, name));
-      }
-      this.known.set(effect, answers);
-    }
-    return answers;
+  /** @returns {Mask} */
+  newMask() {
+    return new Array(this.words).fill(0);
   }
 
   /**
-   * Mark the hooks that an effect implements.
-   * @param {Uint8Array} heard
+   * Add what an effect listens to.
+   * @param {Mask} mask
    * @param {any} effect
    */
-  mark(heard, effect) {
-    for (const [index, { listens }] of this.answers(effect)) {
-      if (listens) heard[index] = 1;
+  mark(mask, effect) {
+    const own = this.implementation(effect).mask;
+    for (let word = 0; word < own.length; word++) mask[word] |= own[word];
+  }
+
+  /**
+   * @param {any} effect as it is in the dex, where effects are frozen
+   * @returns {Implementation}
+   */
+  implementation(effect) {
+    let known = this.known.get(effect);
+    if (known === undefined) {
+      known = this.read(effect);
+      this.known.set(effect, known);
     }
+    return known;
+  }
+
+  /**
+   * @param {any} effect
+   * @returns {Implementation}
+   */
+  read(effect) {
+    const answers = new Map();
+    const mask = this.newMask();
+    const keys = callbackNames(effect);
+    if (effect.onStart) keys.push('onSwitchIn');
+    for (const name of keys.flatMap((key) => [key, key.replace(RANK, '')])) {
+      const hook = this.hooks.get(name);
+      if (hook === undefined) throw new Error(`${effect.name} has ${name}, which nothing in the data of its dex has.`);
+      const answer = newAnswer(effect, name);
+      answers.set(hook.index, answer);
+      if (answer.listens) mask[hook.word] |= hook.bit;
+    }
+    return { answers, mask };
   }
 }
 
@@ -140,7 +181,8 @@ export class Listeners {
  */
 function newHook(name, index) {
   const switchIn = name.endsWith('SwitchIn');
-  return { name, index, switchIn, aged: switchIn || name.endsWith('RedirectTarget') };
+  const aged = switchIn || name.endsWith('RedirectTarget');
+  return { name, index, word: Math.floor(index / WORD), bit: 1 << (index % WORD), switchIn, aged };
 }
 
 /**
@@ -163,7 +205,7 @@ function newAnswer(effect, name) {
   };
 }
 
-/** What the effects on a Pokémon listen to, as long as its ability, item, status and species stay and it does not leave. */
+/** What the effects on a Pokémon listen to, as long as ability, item, status and species stay and it does not leave. */
 class OnPokemon {
   /**
    * @param {any} pokemon
@@ -175,15 +217,16 @@ class OnPokemon {
     this.status = pokemon.status;
     this.species = pokemon.baseSpecies;
     this.volatiles = pokemon.volatiles; // replaced as a whole when the Pokémon leaves
-    this.heard = new Uint8Array(listeners.hooks.size);
+    this.mask = listeners.newMask();
     if (Object.hasOwn(pokemon, 'getAbility') || Object.hasOwn(pokemon, 'getItem')) {
-      this.heard.fill(1); // the format decides for itself what the Pokémon carries
+      this.mask.fill(ALL); // the format decides for itself what the Pokémon carries
       return;
     }
-    for (const effect of [pokemon.getAbility(), pokemon.getItem(), pokemon.getStatus(), pokemon.baseSpecies]) {
-      listeners.mark(this.heard, effect);
-    }
-    for (const id in pokemon.volatiles) listeners.mark(this.heard, listeners.dex.conditions.getByID(id));
+    listeners.mark(this.mask, pokemon.getAbility());
+    listeners.mark(this.mask, pokemon.getItem());
+    listeners.mark(this.mask, pokemon.getStatus());
+    listeners.mark(this.mask, pokemon.baseSpecies);
+    for (const id in pokemon.volatiles) listeners.mark(this.mask, listeners.dex.conditions.getByID(id));
   }
 }
 
@@ -196,25 +239,33 @@ export function listenersOf(dex) {
 }
 
 /**
- * @param {any} battle
- * @returns {Uint8Array} by hook: 1 when the format or a condition that is or was on the field, a side or a slot listens
+ * @param {Mask} mask
+ * @param {Hook | null} hook
  */
-export function heardOnField(battle) {
-  let heard = battle[ON_FIELD];
-  if (heard === undefined) {
+export function hears(mask, hook) {
+  return hook !== null && (mask[hook.word] & hook.bit) !== 0;
+}
+
+/**
+ * @param {any} battle
+ * @returns {Mask} what the format and the conditions listen to that are or were on the field, a side or a slot
+ */
+export function onField(battle) {
+  let mask = battle[ON_FIELD];
+  if (mask === undefined) {
     const listeners = listenersOf(battle.dex);
-    heard = battle[ON_FIELD] = new Uint8Array(listeners.hooks.size);
-    if (battle.deserialized) heard.fill(1); // conditions were put there without notice
-    listeners.mark(heard, battle.format);
+    mask = battle[ON_FIELD] = listeners.newMask();
+    if (battle.deserialized) mask.fill(ALL); // conditions were put there without notice
+    listeners.mark(mask, battle.format);
   }
-  return heard;
+  return mask;
 }
 
 /**
  * @param {any} pokemon
- * @returns {Uint8Array} by hook: 1 when an effect that is or was on the Pokémon listens
+ * @returns {Mask} what the effects listen to that are or were on the Pokémon
  */
-export function heardOnPokemon(pokemon) {
+export function onPokemon(pokemon) {
   let effects = pokemon[ON_POKEMON];
   if (
     effects === undefined ||
@@ -226,7 +277,7 @@ export function heardOnPokemon(pokemon) {
   ) {
     effects = pokemon[ON_POKEMON] = new OnPokemon(pokemon, listenersOf(pokemon.battle.dex));
   }
-  return effects.heard;
+  return effects.mask;
 }
 
 /**
@@ -235,8 +286,8 @@ export function heardOnPokemon(pokemon) {
  * @param {any} pokemon
  */
 export function noteCondition(battle, id, pokemon) {
-  const heard = pokemon === null ? heardOnField(battle) : pokemon[ON_POKEMON]?.heard;
-  if (heard) listenersOf(battle.dex).mark(heard, battle.dex.conditions.getByID(id));
+  const mask = pokemon === null ? onField(battle) : pokemon[ON_POKEMON]?.mask;
+  if (mask) listenersOf(battle.dex).mark(mask, battle.dex.conditions.getByID(id));
 }
 
 /**

@@ -1,6 +1,6 @@
 // Methods that are short but called all the time, with less work for the same result.
 
-import { mayBeHeard } from './overlay-events.js';
+import { MOST_DEPTH, mayBeHeard } from './overlay-events.js';
 import { listenersOf } from './overlay-listeners.js';
 
 /** @import { Modules } from './simulator.js' */
@@ -36,7 +36,8 @@ function getStat(statName, unboosted, unmodified) {
   let stat = this.storedStats[statName];
   if (!unboosted) {
     let { boosts } = this;
-    if (mayBeHeard(battle, listenersOf(battle.dex).event('ModifyBoost'), this, null)) {
+    const hooks = listenersOf(battle.dex).event('ModifyBoost');
+    if (battle.eventDepth >= MOST_DEPTH || mayBeHeard(battle, hooks, this, null)) {
       boosts = battle.runEvent('ModifyBoost', this, null, null, { ...boosts });
     }
     const boost = Math.max(-6, Math.min(6, boosts[statName]));

@@ -1,7 +1,7 @@
 // Keeps Pokémon and moves in few shapes.
 //
-// V8 compiles code well that meets objects of up to four shapes, that is, with the same properties in the same order. The
-// stock simulator adds properties in the course of a battle in any order and deletes some, and each move has its own.
+// V8 compiles code well that meets objects of up to four shapes, that is, with the same properties in the same order.
+// The stock simulator adds properties to Pokémon in any order and deletes some, and nearly every move has its own.
 
 /** @import { Modules } from './simulator.js' */
 
@@ -119,9 +119,10 @@ function getActiveMove(move) {
 }
 
 // what battles add to the copies of moves, by and by
-const ADDED = `hit lastHit totalDamage hitTargets moveHitData isExternal isZOrMaxPowered baseMove hasBounced hasSheerForce
-  pranksterBoosted typeChangerBoosted stellarBoosted selfDropped infiltrates causedCrashDamage multihitType statusRoll
-  magnitude allies auraBooster hasAuraBreak ruinedAtk ruinedDef ruinedSpA ruinedSpD`.split(/\s+/);
+const ADDED = `hit lastHit totalDamage hitTargets moveHitData isExternal isZOrMaxPowered baseMove
+  hasBounced hasSheerForce pranksterBoosted typeChangerBoosted stellarBoosted selfDropped infiltrates
+  causedCrashDamage multihitType statusRoll magnitude allies auraBooster hasAuraBreak ruinedAtk ruinedDef
+  ruinedSpA ruinedSpD`.split(/\s+/);
 // objects that no battle changes; they are frozen, so an attempt would be noticed
 const SHARED = new Set(['condition', 'zMove', 'maxMove', 'tags']);
 
@@ -133,7 +134,7 @@ class ActiveMoves {
     const move = dex.moves.get('tackle');
     const keys = new Set([...Object.keys(move), ...Object.values(dex.data.Moves).flatMap(Object.keys), ...ADDED]);
     // Assignments by name, one after the other, are what V8 makes a fixed shape of.
-    const assignments = [...keys].map((key) => `this.${key} = move.${key};`);
+    const assignments = [...keys].map((key) => `this[${JSON.stringify(key)}] = move[${JSON.stringify(key)}];`);
     this.keys = keys;
     /** @type {any} */
     this.Copy = new Function('move', assignments.join(''));

@@ -57,7 +57,8 @@ function endTurn() {
 
 /** @param {any} battle */
 function endDynamax(battle) {
-  const ending = battle.getAllActive().filter((/** @type {any} */ pokemon) => pokemon.volatiles['dynamax']?.turns === 3);
+  const isLastTurn = (/** @type {any} */ pokemon) => pokemon.volatiles['dynamax']?.turns === 3;
+  const ending = battle.getAllActive().filter(isLastTurn);
   if (ending.length > 1) {
     battle.updateSpeed();
     battle.speedSort(ending);
@@ -78,7 +79,8 @@ function releaseTrapped(battle) {
     }
     if (volatiles['fakepartiallytrapped']) {
       const { counterpart } = volatiles['fakepartiallytrapped'];
-      if (counterpart.hp <= 0 || !counterpart.volatiles['fakepartiallytrapped']) delete volatiles['fakepartiallytrapped'];
+      const mutual = counterpart.hp > 0 && counterpart.volatiles['fakepartiallytrapped'];
+      if (!mutual) delete volatiles['fakepartiallytrapped'];
     }
   }
 }
@@ -114,7 +116,9 @@ function disableMoves(battle, pokemon) {
   battle.runEvent('DisableMove', pokemon);
   for (const { id } of pokemon.moveSlots) {
     const move = battle.dex.moves.get(id);
-    if (move.onDisableMove !== undefined) battle.singleEvent('DisableMove', battle.dex.getActiveMove(id), null, pokemon);
+    if (move.onDisableMove !== undefined) {
+      battle.singleEvent('DisableMove', battle.dex.getActiveMove(id), null, pokemon);
+    }
     if (move.flags['cantusetwice'] && pokemon.lastMove?.id === id) pokemon.disableMove(pokemon.lastMove.id);
   }
 }

@@ -185,10 +185,15 @@ function randomTarget(request, slot, target, random) {
   if (request.active.length < 2) return '';
   const foes = [' 1', ' 2'];
   const ally = ` -${2 - slot}`;
-  const places =
-    { normal: [...foes, ally], any: [...foes, ally], adjacentFoe: foes, adjacentAlly: [ally], adjacentAllyOrSelf: [' -1', ' -2'] }[
-      target
-    ] ?? [];
+  /** @type {Record<string, string[] | undefined>} */
+  const choosable = {
+    normal: [...foes, ally],
+    any: [...foes, ally],
+    adjacentFoe: foes,
+    adjacentAlly: [ally],
+    adjacentAllyOrSelf: [' -1', ' -2'],
+  };
+  const places = choosable[target] ?? [];
   return places.length ? places[random(places.length)] : '';
 }
 

@@ -31,7 +31,7 @@ function generatorOf(dex, format) {
 }
 
 /**
- * A team that no one would build: species, abilities, items and moves of the generation at random, so that rare effects meet.
+ * A team that no one would build: anything of the generation at random, so that rare effects meet.
  * @param {Simulator} simulator
  * @param {any} format
  * @param {Random} random

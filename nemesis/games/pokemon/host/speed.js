@@ -25,14 +25,18 @@ const { values: options } = parseArgs({
 
 const simulator = loadSimulator({ overlay: options.overlay === '1' });
 const format = simulator.Dex.formats.get(options.format);
-if (!format.exists) throw new Error(`The simulator has no format ${options.format}.`);
+if (!format.exists) {
+  console.error(`The simulator has no format ${options.format}.`);
+  process.exit(2);
+}
 const random = seededRandom(Number(options.seed));
 const teams = options.teams
   ? readFileSync(options.teams, 'utf8').split('\n').filter(Boolean)
   : Array.from({ length: TEAMS }, () => generatedTeam(simulator, format, random));
 
 measure(Number(options.seconds) * WARM_UP);
-console.log(JSON.stringify({ format: format.id, overlay: options.overlay === '1', ...measure(Number(options.seconds)) }));
+const figures = measure(Number(options.seconds));
+console.log(JSON.stringify({ format: format.id, overlay: options.overlay === '1', ...figures }));
 
 /** @param {number} seconds of the processor */
 function measure(seconds) {
