@@ -34,7 +34,7 @@ class Setting:
     battles: int  # of a client at the same time
 
 
-SETTINGS = (Setting(1, 1, 50), Setting(2, 1, 50), Setting(2, 1, 100), Setting(2, 2, 50))
+SETTINGS = (Setting(1, 1, 20), Setting(1, 1, 50), Setting(2, 1, 50), Setting(2, 1, 100), Setting(2, 2, 50))
 
 
 @dataclass(frozen=True, slots=True)
