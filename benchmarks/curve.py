@@ -1,14 +1,21 @@
-"""Draw a run's exact NashConv over its decisions: `python -m benchmarks.curve RUN PICTURE.svg`.
+"""Draw how a run got better over its decisions: `python -m benchmarks.curve RUN PICTURE.svg`.
 
-The picture on the front page is made by this from a full-length run of `benchmarks.exact_games --runs FOLDER` on Leduc.
+What was measured during the run is drawn: win rates against fixed opponents, or exact NashConv. The picture on the front
+page is made by this from a run of `make train`.
 """
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from benchmarks.report import MeasurementError, run
 from nemesis.runtime.metrics import read_metrics
 from nemesis.runtime.run_directory import RunDirectory
+
+_COLOURS = ("#9db4c8", "#c2410c", "#0f766e", "#7c3aed", "#a16207")
+_WIN_RATE = "evaluation/win_rate_against_"
+_AVERAGE = "_average"
 
 
 def main() -> None:
@@ -20,32 +27,51 @@ def main() -> None:
         raise MeasurementError("Name a run directory and the picture to write, which may end in .svg or .png.")
     path, picture = Path(sys.argv[1]), Path(sys.argv[2])
     config = RunDirectory.config_of(path)
-    lines = [line for line in read_metrics(path / "metrics.jsonl") if "evaluation/nash_conv" in line]
-    decisions = [line.get("collection/decisions", 0) / 1e6 for line in lines]
+    lines = [line for line in read_metrics(path / "metrics.jsonl") if any("evaluation/" in name for name in line)]
+    if not lines:
+        raise MeasurementError(f"Nothing was measured in {path} yet.")
     figure, axes = pyplot.subplots(figsize=(7.2, 2.9))
+    axes.set_title(f"{config['game']}, {config['learner']['algorithm']}, {_duration(lines)} on a CPU")
+    decisions = [line.get("collection/decisions", 0) / 1e6 for line in lines]
+    names = sorted(name for name in lines[-1] if name.startswith(_WIN_RATE))
+    if names:
+        _draw_win_rates(axes, decisions, lines, names)
+    else:
+        _draw_nash_conv(axes, decisions, lines)
+    axes.set_xlabel("million decisions")
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.tight_layout()
+    figure.savefig(picture, dpi=150)
+
+
+def _draw_win_rates(axes: Any, decisions: Sequence[float], lines: Sequence[dict[str, Any]], names: list[str]) -> None:
+    names.sort(key=lambda name: -lines[-1][name])
+    for name, colour in zip(names, _COLOURS, strict=False):
+        label = name.removeprefix(_WIN_RATE).replace(_AVERAGE, ", averaged weights")
+        axes.plot(decisions, [100 * line[name] for line in lines], label=f"against {label}", color=colour, linewidth=2)
+    axes.set(ylabel="battles won, %", ylim=(-2, 102))
+
+
+def _draw_nash_conv(axes: Any, decisions: Sequence[float], lines: Sequence[dict[str, Any]]) -> None:
     for name, label, colour in (
-        ("evaluation/nash_conv", "last weights", "#9db4c8"),
-        ("evaluation/nash_conv_average", "averaged weights", "#c2410c"),
+        ("evaluation/nash_conv", "last weights", _COLOURS[0]),
+        ("evaluation/nash_conv_average", "averaged weights", _COLOURS[1]),
     ):
         values = [line[name] for line in lines]
         axes.plot(decisions, values, label=label, color=colour, linewidth=2)
         axes.annotate(f"{values[-1]:.2f}", (decisions[-1], values[-1]), textcoords="offset points", xytext=(4, -2))
-    seconds = lines[-1]["seconds"]
-    axes.set(
-        title=f"{config['game']}, {config['learner']['algorithm']}, {seconds:.0f} s on one CPU core",
-        xlabel="million decisions",
-        ylabel="exact NashConv",
-        yscale="log",
-    )
+    axes.set(ylabel="exact NashConv", yscale="log")
     ticks = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5]
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
     axes.set_ylim(min(line["evaluation/nash_conv_average"] for line in lines) * 0.8)
-    axes.grid(alpha=0.25)
-    axes.legend(frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.tight_layout()
-    figure.savefig(picture, dpi=150)
+
+
+def _duration(lines: Sequence[dict[str, Any]]) -> str:
+    seconds = lines[-1]["seconds"]
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} minutes"
 
 
 if __name__ == "__main__":

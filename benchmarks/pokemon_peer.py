@@ -2,7 +2,7 @@
 
 poke-env is a client, so its battles run on a local Showdown server. How many processes simulate, how many are clients
 and how many battles are in flight decides its speed, and what is best differs from format to format. Several settings
-are therefore tried, and the best one counts. A choice that the server refuses and poke-env makes again counts as a
+are therefore tried, from the usual one on, and the best one counts. A choice that the server refuses and poke-env makes again counts as a
 decision each time.
 """
 
@@ -33,6 +33,9 @@ class Setting:
     clients: int  # processes of poke-env
     battles: int  # of a client at the same time
 
+    def __str__(self) -> str:
+        return f"{self.simulators} sim, {self.clients} × {self.battles}"
+
 
 SETTINGS = (Setting(1, 1, 20), Setting(1, 1, 50), Setting(2, 1, 50), Setting(2, 1, 100), Setting(2, 2, 50))
 
@@ -48,8 +51,8 @@ class Speed:
 
 def poke_env_speed(
     battle_format: str, teams: Sequence[str], settings: Sequence[Setting], warm_up: float, seconds: float
-) -> tuple[Speed, Setting]:
-    """Return the best speed of all settings, and which one that was."""
+) -> dict[Setting, Speed]:
+    """Return the speed of each setting, the best first."""
     if find_spec("poke_env") is None:
         raise MeasurementError("The peer poke-env is missing. Install it with: pip install --editable '.[benchmarks]'")
     seen: list[tuple[Speed, Setting]] = []
@@ -60,10 +63,10 @@ def poke_env_speed(
                 with _clients(websocket, battle_format, teams, setting, name=len(seen)) as clients:
                     seen.append((_speed(clients, wait, seconds), setting))
                 wait = _CLIENT_WARM_UP * warm_up  # the server is warm
-    speed, setting = max(seen, key=lambda pair: pair[0].decisions)
-    if not speed.decisions:
+    seen.sort(key=lambda pair: -pair[0].decisions)
+    if not seen[0][0].decisions:
         raise MeasurementError(f"poke-env made no decision in {seconds:.0f} s of {battle_format}.")
-    return speed, setting
+    return {setting: speed for speed, setting in seen}
 
 
 @contextmanager

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +99,8 @@ def measure(battle_format: str, budget: Budget, seed: int) -> dict[str, Any]:
         pools.append(_pool_speed(battle_format, hosts, budget, seed))
     ours = max((pool.speed for pool in pools), key=lambda speed: speed.decisions)
     _say(f"{battle_format}: poke-env …")
-    peer, setting = poke_env_speed(battle_format, teams, SETTINGS[: budget.settings], budget.warm_up, budget.seconds)
+    peers = poke_env_speed(battle_format, teams, SETTINGS[: budget.settings], budget.warm_up, budget.seconds)
+    setting, peer = next(iter(peers.items()))
     return {
         "poke_env": peer.decisions,
         "nemesis": ours.decisions,
@@ -118,7 +119,8 @@ def measure(battle_format: str, budget: Budget, seed: int) -> dict[str, Any]:
         "nemesis_voided": sum(pool.speed.voided for pool in pools),
         "poke_env_battles": peer.battles,
         "poke_env_stalled": peer.voided,
-        "poke_env_setting": asdict(setting),
+        "poke_env_best_with": str(setting),
+        "poke_env_by_setting": {str(one): speed.decisions for one, speed in peers.items()},
     }
 
 
@@ -234,13 +236,9 @@ def _beside(battle_format: str, figures: Row) -> Row:
         "nemesis_battles",
         "poke_env_stalled",
         "nemesis_voided",
+        "poke_env_best_with",
     )
-    setting = figures["poke_env_setting"]
-    return {
-        "format": battle_format,
-        **{name: figures[name] for name in names},
-        "poke_env_best_with": f"{setting['simulators']} sim, {setting['clients']} × {setting['battles']}",
-    }
+    return {"format": battle_format} | {name: figures[name] for name in names}
 
 
 def _limit(battle_format: str, figures: Row) -> Row:

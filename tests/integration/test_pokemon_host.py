@@ -3,9 +3,11 @@
 import json
 import subprocess
 
+import numpy as np
 import pytest
 
 from nemesis.core.errors import UserError
+from nemesis.core.game import EndReason
 from nemesis.games.pokemon import bridge, formats, node
 
 
@@ -80,4 +82,27 @@ def test_other_protocol_or_layout_is_refused():
     del missing["blocks"]["pokemon"]["fields"]["hp"]
     with pytest.raises(UserError, match="hp"):
         host.ask("start", protocol=bridge.PROTOCOL, layout=missing, **details)
+    host.close()
+
+
+def test_the_third_refusal_voids_the_battle_and_each_before_it_is_a_new_decision():
+    no_gimmick = 7  # of Gen 1, so that no choice of it is ever taken
+    host = bridge.Host("bundled")
+    host.start(bridge.Setting(formats.find_format("gen1randombattle"), 1, False, 100))
+    setup = {"seed": "gen5,0000000000000001", "teams": ["gen5,0000000000000002", "gen5,0000000000000003"]}
+    host.begin_step(np.zeros(0, dtype=np.int64), [{"slot": 0, "setup": setup}])
+    waiting = host.end_step()
+    assert waiting.seat.tolist() == [0, 1]
+    other = int(np.flatnonzero(waiting.mask[1])[0])
+    for actions in ([no_gimmick, other], [no_gimmick]):
+        host.begin_step(np.array(actions), [])
+        waiting = host.end_step()
+        assert waiting.seat.tolist() == [0]
+        assert waiting.ended == []
+    host.begin_step(np.array([no_gimmick]), [])
+    waiting = host.end_step()
+    assert len(waiting.seat) == 0
+    (ended,) = waiting.ended
+    assert (ended.winner, ended.reason) == (-1, EndReason.REFUSED)
+    assert ended.problem
     host.close()
