@@ -1,7 +1,7 @@
 """Draw how a run got better over its decisions: `python -m benchmarks.curve RUN PICTURE.svg`.
 
-What was measured during the run is drawn: win rates against fixed opponents, or exact NashConv. The picture on the front
-page is made by this from a run of `make train`.
+What was measured during the run is drawn: win rates against fixed opponents, or exact NashConv. The picture on the
+front page is made by this from a run of `make train`.
 """
 
 import sys

@@ -2,8 +2,8 @@
 
 poke-env is a client, so its battles run on a local Showdown server. How many processes simulate, how many are clients
 and how many battles are in flight decides its speed, and what is best differs from format to format. Several settings
-are therefore tried, from the usual one on, and the best one counts. A choice that the server refuses and poke-env makes again counts as a
-decision each time.
+are therefore tried, from the usual one on, and the best one counts. A choice that the server refuses and poke-env makes
+again counts as a decision each time.
 """
 
 import json
