@@ -58,6 +58,8 @@ class GameSpec:
     view_size: int
     actions: int
     utility_scale: float  # the largest |return| of a match; learning sees returns divided by it
+    view_bytes: int  # of one number of a view
+    views: str  # the version of the view record: a policy reads the one that it was trained on, and no other
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,24 @@ class RecordingPool(Protocol):
         ...
 
 
+@runtime_checkable
+class PairedGame(Protocol):
+    """A game whose matches can come in pairs that begin alike, so that swapping seats evens out the luck."""
+
+    def paired_pool(self, slots: int, seed: int) -> MatchPool:
+        """Return a pool whose matches 2k and 2k + 1 give each seat the same to begin with."""
+        ...
+
+
+@runtime_checkable
+class TurnGame(Protocol):
+    """A game that goes in numbered turns, which views tell."""
+
+    def turn(self, view: npt.NDArray[Any]) -> IntArray:
+        """Return the number of the turn in each view: (n,)."""
+        ...
+
+
 Scripted: TypeAlias = Callable[[npt.NDArray[Any], BoolArray, np.random.Generator], IntArray]
 """A fixed player: (view (n, view), mask (n, action), generator) → action (n,)."""
 
@@ -180,6 +200,26 @@ class ShapedGame(Protocol):
 
     def potential(self, view: npt.NDArray[Any]) -> FloatArray:
         """Return how far the seat is ahead in each of them, in their order, from −1 to 1: (n, potential)."""
+        ...
+
+
+@runtime_checkable
+class ForesightGame(Protocol):
+    """A game in which both seats decide at once, and what one does can be named as the other sees it.
+
+    A seat does one thing or several at a time, its *deeds*; each is one of a fixed number of classes.
+    """
+
+    def deeds(self, view: npt.NDArray[Any], action: IntArray) -> npt.NDArray[np.int16]:
+        """Return the classes of what seats with these views (n, view) do by actions (n,), −1 for none: (n, deed)."""
+        ...
+
+    def foresight_head(self, width: int) -> Any:
+        """Return a torch module that foresees the deeds of the other seat.
+
+        (features (…, width), what the encoder pointed out) → thoughts (…, deed, thought), and its method `logits`:
+        thoughts (n, thought) → (n, class).
+        """
         ...
 
 

@@ -4,7 +4,8 @@ An *episode* is one seat's part in one match. Episodes are stored flat: the deci
 offsets[e] to offsets[e + 1] of every per-decision array, in the order in which they were made.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ class Trajectories:
     memory: FloatArray  # (kept, state)
 
     potential: FloatArray | None = None  # (decision,) how far the seat is ahead, if getting ahead is rewarded
+    rival: npt.NDArray[np.int16] | None = None  # (decision, deed) what the opponent did at that moment, −1 if unknown
 
     @property
     def decisions(self) -> int:
@@ -46,3 +48,103 @@ class Trajectories:
     @property
     def lengths(self) -> IntArray:
         return np.diff(self.offsets)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return all but the potentials, masks as bits, for whoever stores or sends them."""
+        arrays = {name: getattr(self, name) for name in self.__slots__ if name != "potential"}
+        if self.rival is None:
+            del arrays["rival"]
+        return arrays | {"mask": np.packbits(self.mask, axis=1)}
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, npt.NDArray[Any]], actions: int) -> "Trajectories":
+        """Return what `arrays` took apart."""
+        mask = np.unpackbits(arrays["mask"], axis=1, count=actions).view(np.bool_)
+        return Trajectories(**{**arrays, "mask": mask})
+
+    def portions(self, limit: int) -> "Iterator[Trajectories]":
+        """Yield the episodes in stretches of at most so many decisions, or of one episode that has more."""
+        first = 0
+        while first < self.episodes:
+            last = int(np.searchsorted(self.offsets, self.offsets[first] + limit, side="right")) - 1
+            last = max(last, first + 1)
+            yield self.episodes_at(slice(first, last))
+            first = last
+
+    def episodes_at(self, episodes: slice) -> "Trajectories":
+        """Return a stretch of the episodes."""
+        first, last, _ = episodes.indices(self.episodes)
+        offsets = self.offsets[first : last + 1]
+        return self._at(np.arange(first, last), np.arange(offsets[0], offsets[-1]), offsets - offsets[0])
+
+    def begun_since(self, version: int) -> "Trajectories":
+        """Return the episodes whose first decision was made by this version or a newer one."""
+        begun = self.version[self.offsets[:-1]] >= version
+        lengths = self.lengths[begun]
+        rows = np.flatnonzero(np.repeat(begun, self.lengths))
+        return self._at(np.flatnonzero(begun), rows, np.append(0, np.cumsum(lengths)))
+
+    def without_stale(self, oldest: int, *, remembers: bool) -> "Trajectories":
+        """Return the episodes without the decisions, at their beginning, that an older version than this one made.
+
+        If the policy remembers, an episode goes on at the next decision before which its memory was kept: it could not
+        be run from any other.
+        """
+        fresh = self.version >= oldest
+        if fresh.all():
+            return self
+        may_begin = fresh
+        if remembers:
+            may_begin = np.zeros(self.decisions, dtype=np.bool_)
+            may_begin[self.memory_row] = True
+            may_begin[self.offsets[:-1]] = True
+            may_begin &= fresh
+        # The first row of each episode at which it may begin, or the row after its end.
+        candidate = np.where(may_begin, np.arange(self.decisions), self.decisions)
+        first = np.minimum.accumulate(candidate[::-1])[::-1]
+        first = np.minimum(np.append(first, self.decisions)[self.offsets[:-1]], self.offsets[1:])
+        episodes = np.flatnonzero(first < self.offsets[1:])
+        rows = np.flatnonzero(np.arange(self.decisions) >= np.repeat(first, self.lengths))
+        lengths = self.offsets[1:][episodes] - first[episodes]
+        return self._at(episodes, rows, np.append(0, np.cumsum(lengths)))
+
+    def _at(self, episodes: IntArray, rows: IntArray, offsets: IntArray) -> "Trajectories":
+        """Return some episodes, with only those ascending rows of theirs."""
+        kept = np.isin(self.memory_row, rows)
+        per_decision: dict[str, Any] = {
+            name: array[rows] for name in _PER_DECISION if (array := getattr(self, name)) is not None
+        }
+        return replace(
+            self,
+            **per_decision,
+            offsets=offsets,
+            match=self.match[episodes],
+            seat=self.seat[episodes],
+            result=self.result[episodes],
+            memory_row=np.searchsorted(rows, self.memory_row[kept]),
+            memory=self.memory[kept],
+        )
+
+
+_ALWAYS = ("view", "mask", "action", "log_prob", "value", "version", "tick")
+_PER_DECISION = (*_ALWAYS, "potential", "rival")
+
+
+def joined(parts: Sequence[Trajectories]) -> Trajectories:
+    """Return the episodes of several batches as one; potentials are not computed yet."""
+    if len(parts) == 1:
+        return parts[0]
+    first_row = np.cumsum([0] + [part.decisions for part in parts])
+    starts = [part.offsets[:-1] + row for part, row in zip(parts, first_row, strict=False)]
+    remembering = [part.memory for part in parts if len(part.memory_row)]
+    rivals = [part.rival for part in parts if part.rival is not None]
+    return Trajectories(
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in _ALWAYS},
+        offsets=np.concatenate([*starts, first_row[-1:]]),
+        match=np.concatenate([part.match for part in parts]),
+        seat=np.concatenate([part.seat for part in parts]),
+        result=np.concatenate([part.result for part in parts]),
+        memory_row=np.concatenate([part.memory_row + row for part, row in zip(parts, first_row, strict=False)]),
+        memory=np.concatenate(remembering) if remembering else parts[0].memory,
+        rival=np.concatenate(rivals) if len(rivals) == len(parts) else None,
+    )

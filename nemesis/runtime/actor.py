@@ -1,6 +1,7 @@
 """A policy at play: batches of decisions in, sampled actions out, the memory of every seat kept in between."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +10,9 @@ import torch
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import SEATS, BoolArray, Decisions, FloatArray, IntArray, Scripted, StepPolicy
+from nemesis.core.random import generator_state, restore_generator
 from nemesis.policies.heads import check_mask
-from nemesis.policies.policy import Policy
+from nemesis.policies.policy import PlayingPolicy
 
 _BELOW_ONE = 1 - 2.0**-30  # so that a draw times a sum never rounds up to the sum
 
@@ -26,6 +28,41 @@ class Choices:
     action: IntArray  # (n,)
     log_prob: FloatArray  # (n,)
     value: FloatArray  # (n,)
+
+
+@dataclass(frozen=True, slots=True)
+class PlayStyle:
+    """How actions are drawn from a policy's probabilities: as they are, unless told otherwise.
+
+    Below a temperature of 1 likely actions become likelier, at 0 the likeliest is played. Then only the likeliest
+    actions that together have the probability `top_p` are kept (Holtzman et al. 2020, nucleus sampling).
+    """
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.temperature < math.inf:
+            raise UserError(f"A temperature is a number from 0 on, and {self.temperature} is none.")
+        if not 0 < self.top_p <= 1:
+            raise UserError(f"top_p is a share above 0 and up to 1, and {self.top_p} is none.")
+
+    def weigh(self, log_probs: torch.Tensor) -> torch.Tensor:
+        """Return what actions are drawn by, in proportion: (n, action). What is not a number stays none."""
+        if self.temperature == 0:
+            return log_probs.softmax(-1) * (log_probs == log_probs.amax(-1, keepdim=True))
+        if self.temperature != 1:  # the largest is taken away first, so that it cannot overflow
+            log_probs = (log_probs - log_probs.amax(-1, keepdim=True)) / self.temperature
+        weights = log_probs.softmax(-1)
+        if self.top_p == 1:
+            return weights
+        ordered = weights.sort(-1, descending=True).values
+        likelier = ordered.cumsum(-1, dtype=torch.float64) - ordered  # what all that are likelier have together
+        kept = (likelier < self.top_p).sum(-1, keepdim=True).clamp(min=1)
+        return weights * (weights >= ordered.gather(-1, kept - 1))
+
+
+_AS_IT_IS = PlayStyle()
 
 
 class RandomActor:
@@ -45,6 +82,12 @@ class RandomActor:
     def forget(self, slot: IntArray) -> None:
         """Have nothing to clear: chance keeps no memory."""
 
+    def snapshot(self) -> dict[str, torch.Tensor]:
+        return _saved_generator(self._generator)
+
+    def restore(self, snapshot: Mapping[str, torch.Tensor]) -> None:
+        _restore_generator(self._generator, snapshot)
+
 
 class ScriptedActor:
     """Plays any seats of a pool by a fixed rule, which has no probabilities and no values to tell."""
@@ -62,19 +105,29 @@ class ScriptedActor:
     def forget(self, slot: IntArray) -> None:
         """Have nothing to clear: a rule keeps no memory."""
 
+    def snapshot(self) -> dict[str, torch.Tensor]:
+        return _saved_generator(self._generator)
+
+    def restore(self, snapshot: Mapping[str, torch.Tensor]) -> None:
+        _restore_generator(self._generator, snapshot)
+
 
 class Actor:
-    """Plays any seats of a pool with one policy."""
+    """Plays any seats of a pool with one policy, or several that play as one."""
 
-    def __init__(self, policy: Policy, slots: int, device: torch.device, seed: int) -> None:
+    def __init__(
+        self, policy: PlayingPolicy, slots: int, device: torch.device, seed: int, style: PlayStyle = _AS_IT_IS
+    ) -> None:
         self._policy = policy
+        self._style = style
+        self.version = 0  # updates behind the policy's weights, for those who learn from it
         self._device = device
         self._generator = torch.Generator(device).manual_seed(seed)
         self._state = torch.zeros(slots * SEATS, policy.state_size, device=device)
 
     @torch.inference_mode()
     def act(self, decisions: Decisions) -> Choices:
-        """Sample an action for every decision."""
+        """Sample an action for every decision; its log-probability is the policy's own, whatever the style."""
         check_mask(decisions.mask, decisions.match)
         view = torch.from_numpy(decisions.view).to(self._device)
         mask = torch.from_numpy(decisions.mask).to(self._device)
@@ -85,7 +138,7 @@ class Actor:
         else:
             output = self._policy.step(view, mask, self._state[: len(decisions)])
         # One draw a row: thousands of actions would need as many. An illegal action adds nothing to the sum.
-        total = output.log_probs.softmax(-1).cumsum(-1, dtype=torch.float64)
+        total = self._style.weigh(output.log_probs).cumsum(-1, dtype=torch.float64)
         _check_answers(total[:, -1])
         draw = torch.rand(len(total), 1, dtype=total.dtype, device=self._device, generator=self._generator)
         action = torch.searchsorted(total, draw * _BELOW_ONE * total[:, -1:], right=True)[:, 0]
@@ -107,12 +160,20 @@ class Actor:
     def snapshot(self) -> dict[str, torch.Tensor]:
         return {"generator": self._generator.get_state(), "memory": self._state.clone()}
 
-    def restore(self, snapshot: dict[str, torch.Tensor]) -> None:
+    def restore(self, snapshot: Mapping[str, torch.Tensor]) -> None:
         self._generator.set_state(snapshot["generator"])
         self._state = snapshot["memory"].to(self._device, copy=True)
 
 
-def as_step_policy(policy: Policy, device: torch.device) -> StepPolicy:
+def _saved_generator(generator: np.random.Generator) -> dict[str, torch.Tensor]:
+    return {"generator": torch.from_numpy(generator_state(generator).view(np.int64))}
+
+
+def _restore_generator(generator: np.random.Generator, snapshot: Mapping[str, torch.Tensor]) -> None:
+    restore_generator(generator, snapshot["generator"].numpy().view(np.uint64))
+
+
+def as_step_policy(policy: PlayingPolicy, device: torch.device) -> StepPolicy:
     """Return the policy as a function of arrays."""
 
     @torch.inference_mode()

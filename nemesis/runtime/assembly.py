@@ -1,6 +1,7 @@
 """From a configuration to the parts of a run: game, policy, learner."""
 
 from pathlib import Path
+from typing import Literal
 
 import torch
 
@@ -13,9 +14,11 @@ from nemesis.learners.portfolio import Portfolio, PortfolioConfig, Rate
 from nemesis.learners.ppo import PPO
 from nemesis.learners.rnad import RNaD, RNaDConfig
 from nemesis.policies import policy as policies
+from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
 from nemesis.runtime.checkpoints import Checkpoint, load_checkpoint, newest_valid
 from nemesis.runtime.config import RunConfig
+from nemesis.runtime.policy_files import load_policy_file, new_policy, read_facts
 from nemesis.runtime.run_directory import RunDirectory
 
 
@@ -32,7 +35,7 @@ def open_game_of(config: RunConfig) -> Game:
 
 def build_policy(config: RunConfig, game: Game) -> Policy:
     """Return a fresh policy for the game, its weights drawn from torch's global generator."""
-    return Policy(game.encoder, game.action_head, config.policy)
+    return new_policy(game, config.policy)
 
 
 def build_learner(policy: Policy, config: RunConfig, device: torch.device, seed: int, rate: Rate) -> Learner:
@@ -63,6 +66,37 @@ def find_checkpoint(path: Path) -> Checkpoint:
 
 def config_of(checkpoint: Checkpoint) -> RunConfig:
     return build_config(RunConfig, checkpoint.config)
+
+
+def open_any_policy(
+    path: Path, game: Game, weights: Literal["average", "weights"] = "average"
+) -> tuple[Policy, PolicyConfig]:
+    """Return the policy of a policy file, a checkpoint or a run, with its config; of the latter two the averaged."""
+    if path.is_file():
+        return load_policy_file(path, game), read_facts(path).policy
+    checkpoint = find_checkpoint(path)
+    config = config_of(checkpoint)
+    if (plays := open_game_of(config).spec.name) != game.spec.name:
+        raise UserError(f"{path} plays {plays}, not {game.spec.name}.")
+    policy = build_policy(config, game)
+    policy.load_state_dict(checkpoint.tensors(weights))
+    return policy.eval(), config.policy
+
+
+def take_weights(policy: Policy, path: Path, game: Game) -> None:
+    """Give a policy the weights of another one of the same shape."""
+    weights, _ = open_any_policy(path, game)
+    ours, theirs = policy.state_dict(), weights.state_dict()
+    for name in sorted(ours.keys() ^ theirs.keys()):
+        where = "policy.init" if name in theirs else "the run's policy"
+        raise UserError(f"policy.init={path} has another shape: only {where} has {name}. Set policy as it was there.")
+    for name, tensor in ours.items():
+        if tensor.shape != theirs[name].shape:
+            raise UserError(
+                f"policy.init={path} has another shape: {name} is {tuple(theirs[name].shape)} there and "
+                f"{tuple(tensor.shape)} here. Set policy.size and its like as they were there."
+            )
+    policy.load_state_dict(theirs)
 
 
 def load_policy(path: str | Path, average: bool = False) -> Policy:

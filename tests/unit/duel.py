@@ -41,7 +41,7 @@ class Duel:
     """The game, as wide as asked for."""
 
     def __init__(self, actions: int = 4, hosts: int = 3, lost: range = range(0)) -> None:
-        self.spec = GameSpec("duel", VIEW, actions, 1.0)
+        self.spec = GameSpec("duel", VIEW, actions, 1.0, 2, "1")
         self.potentials: Mapping[str, float] = {"hp": 0.5, "round": 0.0}
         self.scripted: Mapping[str, Scripted] = {"timid": partial(always, 0), "bold": partial(always, 2)}
         self._hosts = hosts

@@ -5,13 +5,15 @@ from functools import cache
 import torch
 from torch import nn
 
-from nemesis.core.game import Game
+from nemesis.core.game import Game, MatchPool
 from nemesis.core.trajectory import Trajectories
 from nemesis.games.openspiel import open_game
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
 from nemesis.runtime.actor import Actor
-from nemesis.runtime.collector import Clock, Collector
+from nemesis.runtime.cast import Cast
+from nemesis.runtime.collector import Clock, Collector, Counts
+from nemesis.runtime.lineups import MAIN, SELF_PLAY
 
 KUHN = "kuhn_poker"
 LEDUC = "leduc_poker"
@@ -30,8 +32,31 @@ def build_policy(game: Game, seed: int = 0, **settings: object) -> Policy:
     return policy
 
 
-def build_collector(game: Game, policy: Policy, slots: int = 32, seed: int = 0, stride: int | None = None) -> Collector:
-    return Collector(game, game.pool(slots, seed), Actor(policy, slots, CPU, seed), stride, Clock())
+class SelfPlay:
+    """A collector of one policy's matches against itself."""
+
+    def __init__(self, game: Game, pool: MatchPool, policy: Policy, seed: int = 0, stride: int | None = None) -> None:
+        self.actor = Actor(policy, pool.slots, CPU, seed)
+        self.clock = Clock()
+        self._collector = Collector(game, pool, self._cast(pool.slots, seed), stride, self.clock)
+        self.snapshot = self._collector.snapshot
+        self.restore = self._collector.restore
+
+    def _cast(self, slots: int, seed: int) -> Cast:
+        return Cast(slots, SELF_PLAY, lambda *_: self.actor, seed)
+
+    @property
+    def counts(self) -> Counts:
+        return self._collector.counts
+
+    def collect(self, decisions: int, version: int) -> Trajectories:
+        """Play with the policy as it is, after so many updates."""
+        self.actor.version = version
+        return self._collector.collect(decisions).episodes[MAIN]
+
+
+def build_collector(game: Game, policy: Policy, slots: int = 32, seed: int = 0, stride: int | None = None) -> SelfPlay:
+    return SelfPlay(game, game.pool(slots, seed), policy, seed, stride)
 
 
 def play(

@@ -8,15 +8,14 @@ import pyspiel
 import pytest
 import torch
 from duel import BREATH, Duel, Match
-from episodes import CPU, KUHN, LEDUC, build_collector, build_policy, opened, play
+from episodes import CPU, KUHN, LEDUC, SelfPlay, build_collector, build_policy, opened, play
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import Arrays, Decisions, EndReason, IntArray, MatchPool, Results
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners.batch import to_batch
 from nemesis.policies.heads import IllegalPositionError
-from nemesis.runtime.actor import Actor, RandomActor
-from nemesis.runtime.collector import Clock, Collector
+from nemesis.runtime.actor import RandomActor
 from nemesis.runtime.state_tree import flatten_state, unflatten_state
 
 torch.set_num_threads(1)
@@ -120,8 +119,8 @@ def test_matches_in_flight_wait_for_a_later_batch_and_none_is_lost():
     collector = build_collector(game, build_policy(game), slots=50)
     batches = [collector.collect(100, version) for version in range(12)]
     matches = np.concatenate([np.unique(batch.match) for batch in batches])
-    assert len(np.unique(matches)) == len(matches) == collector.matches
-    in_flight = collector.decisions - sum(batch.decisions for batch in batches)
+    assert len(np.unique(matches)) == len(matches) == collector.counts.matches
+    in_flight = collector.counts.decisions - sum(batch.decisions for batch in batches)
     assert 0 < in_flight < 50 * 8
     assert len(np.setdiff1d(np.arange(matches.max()), matches)) < 50  # only those that still play are missing
 
@@ -131,9 +130,9 @@ def test_a_decision_is_marked_with_the_version_of_the_policy_that_made_it():
     collector = build_collector(game, build_policy(game), slots=50)
     batches, played = [], []
     for version in range(8):
-        before = collector.decisions
+        before = collector.counts.decisions
         batches.append(collector.collect(100, version))
-        played.append(collector.decisions - before)
+        played.append(collector.counts.decisions - before)
     made = np.concatenate([batch.version for batch in batches])
     assert np.bincount(made)[:5].tolist() == played[:5]  # those have all ended since
     assert max(len(set(batch.version.tolist())) for batch in batches) > 1
@@ -195,13 +194,13 @@ def test_matches_that_the_simulator_failed_are_dropped_and_counted():
     game = opened(LEDUC)
     policy = build_policy(game, memory="gru")
     pool = TroubledPool(game.pool(40, seed=0), fails=range(0, 100_000, 3))
-    collector = Collector(game, pool, Actor(policy, 40, CPU, seed=0), 2, Clock())
+    collector = SelfPlay(game, pool, policy, stride=2)
     batches = [collector.collect(300, version) for version in range(3)]
     ended = np.concatenate([batch.match for batch in batches])
     assert not np.any(ended % 3 == 0)
-    assert collector.matches == len(np.unique(ended))
-    assert abs(collector.voided - collector.matches / 2) < 0.2 * collector.matches
-    assert collector.ended == {"played": collector.matches, "simulator_failure": collector.voided}
+    assert collector.counts.matches == len(np.unique(ended))
+    assert abs(collector.counts.voided - collector.counts.matches / 2) < 0.2 * collector.counts.matches
+    assert collector.counts.ended == {"played": collector.counts.matches, "simulator_failure": collector.counts.voided}
     for batch in batches:
         assert np.isfinite(batch.result).all()
         assert batch.decisions >= 300  # a match without a result is no data
@@ -211,7 +210,7 @@ def test_matches_that_the_simulator_failed_are_dropped_and_counted():
 def test_a_position_without_a_legal_action_is_an_error_that_names_the_match():
     game = opened(LEDUC)
     pool = TroubledPool(game.pool(8, seed=0), stuck=range(11, 12))
-    collector = Collector(game, pool, Actor(build_policy(game), 8, CPU, seed=0), None, Clock())
+    collector = SelfPlay(game, pool, build_policy(game))
     with pytest.raises(IllegalPositionError, match=r"^Match 11 waits for a decision but its mask allows no action\.$"):
         collector.collect(1000, version=0)
 
@@ -233,8 +232,8 @@ def test_a_restored_collector_continues_identically(memory: str, node_limit: int
         other.restore(snapshot)
         for version, batch in zip((3, 4), expected, strict=True):
             assert_same(other.collect(100, version), batch)
-        assert (other.decisions, other.matches) == (collector.decisions, collector.matches)
-        assert other.ended == collector.ended
+        assert (other.counts.decisions, other.counts.matches) == (collector.counts.decisions, collector.counts.matches)
+        assert other.counts.ended == collector.counts.ended
 
 
 def test_matches_of_hosts_that_answer_in_turn_are_put_together_again():
@@ -261,8 +260,8 @@ def test_matches_of_hosts_that_answer_in_turn_are_put_together_again():
             assert rows == []
             assert batch.result[batch.match == number].tolist() == match.end()[0]
     assert any((batch.action == BREATH).any() for batch in batches)  # decisions of one seat alone
-    assert collector.ended["tie"] > 0  # which is play, as a win is
-    assert sum(collector.ended.values()) == collector.matches
+    assert collector.counts.ended["tie"] > 0  # which is play, as a win is
+    assert sum(collector.counts.ended.values()) == collector.counts.matches
 
 
 def test_hosts_that_answer_in_turn_go_on_exactly_from_a_snapshot():
@@ -276,8 +275,8 @@ def test_hosts_that_answer_in_turn_go_on_exactly_from_a_snapshot():
     other = build_collector(game, policy, slots=20, seed=1, stride=2)
     other.restore(snapshot)
     assert_same(other.collect(150, version=1), expected)
-    assert other.ended == collector.ended
-    assert other.ended["host_lost"] == other.voided > 0
+    assert other.counts.ended == collector.counts.ended
+    assert other.counts.ended["host_lost"] == other.counts.voided > 0
 
 
 def test_when_every_match_is_voided_the_run_ends_with_the_reasons():
@@ -304,9 +303,9 @@ def test_random_play_takes_every_legal_action_equally_often_and_no_other():
 
 def test_the_clock_tells_simulation_from_inference():
     game = opened(LEDUC)
-    clock = Clock()
-    collector = Collector(game, game.pool(64, 0), Actor(build_policy(game), 64, CPU, 0), None, clock)
+    collector = build_collector(game, build_policy(game), slots=64)
     collector.collect(500, version=0)
+    clock = collector.clock
     assert clock.simulate > 0
     assert clock.infer > clock.simulate  # looking up a table is quicker than a network
     assert clock.learn == 0

@@ -1,0 +1,104 @@
+"""A policy in one file: the same network again, or a sentence that says why not."""
+
+import json
+from pathlib import Path
+
+import pytest
+import safetensors.torch
+import torch
+from episodes import KUHN, LEDUC, opened
+from rich.console import Console
+
+from nemesis.cli import main
+from nemesis.core.config import build_config
+from nemesis.core.errors import UserError
+from nemesis.policies.config import PolicyConfig
+from nemesis.runtime.assembly import load_policy
+from nemesis.runtime.config import RunConfig
+from nemesis.runtime.policy_files import load_policy_file, new_policy, read_facts, save_policy
+from nemesis.runtime.training import train
+
+CONFIG = PolicyConfig(width=16, layers=1, memory="gru")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    game = opened(LEDUC)
+    torch.manual_seed(0)
+    save_policy(tmp_path / "policy.safetensors", new_policy(game, CONFIG), CONFIG, game, {"by": "somebody"})
+    return tmp_path / "policy.safetensors"
+
+
+def test_the_same_network_comes_back(file: Path):
+    torch.manual_seed(0)
+    expected = new_policy(opened(LEDUC), CONFIG).state_dict()
+    before = torch.get_rng_state()
+    policy = load_policy_file(file, opened(LEDUC))
+    assert torch.equal(torch.get_rng_state(), before)  # opening one disturbs no run
+    assert not policy.training
+    for name, weights in policy.state_dict().items():
+        assert torch.equal(weights, expected[name])
+    facts = read_facts(file)
+    assert (facts.game, facts.policy, facts.about) == (f"openspiel:{LEDUC}", CONFIG, {"by": "somebody"})
+
+
+def test_another_game_is_refused(file: Path):
+    with pytest.raises(UserError, match=r"plays openspiel:leduc_poker, not openspiel:kuhn_poker"):
+        load_policy_file(file, opened(KUHN))
+
+
+def rewritten(file: Path, **changes: object) -> Path:
+    """Return a copy of a file whose header says something else."""
+    with safetensors.safe_open(file, "pt") as opened_file:
+        head = json.loads(opened_file.metadata()["nemesis"])
+    other = file.with_name("other.safetensors")
+    safetensors.torch.save_file(safetensors.torch.load_file(file), other, {"nemesis": json.dumps(head | changes)})
+    return other
+
+
+def test_another_version_of_the_view_record_is_refused(file: Path):
+    with pytest.raises(UserError, match=r"reads another version of the view record"):
+        load_policy_file(rewritten(file, views="older"), opened(LEDUC))
+
+
+def test_a_newer_format_is_refused(file: Path):
+    with pytest.raises(UserError, match=r"has format 99"):
+        read_facts(rewritten(file, format=99))
+
+
+def test_weights_that_do_not_fit_are_refused(file: Path):
+    policy = CONFIG.model_dump(mode="json") | {"width": 24}
+    with pytest.raises(UserError, match=r"do not fit the policy that it describes"):
+        load_policy_file(rewritten(file, policy=policy), opened(LEDUC))
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", b"\xff" * 64])
+def test_what_is_no_policy_is_said_to_be_none(tmp_path: Path, content: bytes):
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(UserError, match=r"is not a policy file of Nemesis, or it is damaged"):
+        read_facts(tmp_path / "file")
+
+
+def test_a_missing_file_is_said_to_be_missing(tmp_path: Path):
+    with pytest.raises(UserError, match=r"There is no policy at"):
+        read_facts(tmp_path / "nothing")
+
+
+def test_a_run_is_exported_as_a_file_that_can_be_evaluated(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    settings = {
+        "game": f"openspiel:{KUHN}",
+        "updates": 2,
+        "collection": {"slots": 8, "decisions": 64},
+        "policy": {"width": 16, "layers": 1},
+        "tracking": {"tensorboard": False},
+    }
+    train(build_config(RunConfig, settings), tmp_path / "run", Console(quiet=True))
+    file = tmp_path / "kuhn.safetensors"
+    assert main(["export", str(tmp_path / "run"), str(file)]) == 0
+    assert "kuhn_poker" in capfd.readouterr().out
+    expected = load_policy(tmp_path / "run", average=True).state_dict()
+    policy = load_policy_file(file, opened(KUHN))
+    assert all(torch.equal(weights, expected[name]) for name, weights in policy.state_dict().items())
+    assert read_facts(file).about["update"] == 2
+    assert main(["evaluate", str(file), "--matches", "20"]) == 0
+    assert "against random" in capfd.readouterr().out

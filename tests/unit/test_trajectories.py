@@ -1,0 +1,100 @@
+"""Episodes stored flat: cut, joined and sent without a decision lost or moved."""
+
+import numpy as np
+import pytest
+from episodes import LEDUC, build_collector, build_policy, opened, play
+
+from nemesis.core.trajectory import Trajectories, joined
+
+ACTIONS = 3
+
+
+def assert_same(left: Trajectories, right: Trajectories) -> None:
+    for name in left.__slots__:
+        np.testing.assert_array_equal(getattr(left, name), getattr(right, name), err_msg=name)
+
+
+def recorded(stride: int | None = None, memory: str = "none") -> Trajectories:
+    game = opened(LEDUC)
+    return play(game, build_policy(game, memory=memory), 400, stride=stride)
+
+
+def test_portions_hold_whole_episodes_and_join_to_the_same_again():
+    trajectories = recorded(stride=2, memory="gru")
+    parts = list(trajectories.portions(50))
+    assert len(parts) > 5
+    assert all(part.decisions <= 50 for part in parts)
+    assert_same(joined(parts), trajectories)
+
+
+def test_an_episode_longer_than_the_limit_is_a_portion_of_its_own():
+    trajectories = recorded()
+    parts = list(trajectories.portions(1))
+    assert [part.episodes for part in parts] == [1] * trajectories.episodes
+    assert_same(joined(parts), trajectories)
+
+
+def test_arrays_give_the_episodes_back():
+    trajectories = recorded(stride=2, memory="gru")
+    assert_same(Trajectories.from_arrays(trajectories.arrays(), ACTIONS), trajectories)
+
+
+@pytest.mark.parametrize(("memory", "stride"), [("none", None), ("gru", 2)])
+def test_stale_beginnings_are_left_out_and_the_rest_stays(memory: str, stride: int | None):
+    game = opened(LEDUC)
+    collector = build_collector(game, build_policy(game, memory=memory), slots=200, stride=stride)
+    collector.collect(100, version=0)
+    mixed = collector.collect(600, version=1)
+    fresh = mixed.without_stale(1, remembers=memory != "none")
+    assert 0 < fresh.decisions < mixed.decisions
+    assert (fresh.version >= 1).all()
+    assert fresh.offsets[0] == 0
+    assert fresh.offsets[-1] == fresh.decisions
+    place = {key: episode for episode, key in enumerate(zip(mixed.match.tolist(), mixed.seat.tolist(), strict=True))}
+    for episode, key in enumerate(zip(fresh.match.tolist(), fresh.seat.tolist(), strict=True)):
+        rows = slice(*fresh.offsets[episode : episode + 2])
+        first, last = mixed.offsets[place[key] : place[key] + 2]
+        length = rows.stop - rows.start
+        np.testing.assert_array_equal(fresh.action[rows], mixed.action[last - length : last])
+        np.testing.assert_array_equal(fresh.view[rows], mixed.view[last - length : last])
+        assert fresh.result[episode] == mixed.result[place[key]]
+        begins = last - length
+        older = mixed.version[first:begins] < 1
+        if memory == "none":
+            assert older.all()  # nothing fresh is left out
+        elif begins > first:
+            assert begins in mixed.memory_row  # it can go on from a kept memory alone
+            assert rows.start in fresh.memory_row
+
+
+def test_without_stale_leaves_fresh_episodes_alone():
+    trajectories = recorded()
+    assert trajectories.without_stale(0, remembers=False) is trajectories
+    assert trajectories.without_stale(1, remembers=False).decisions == 0
+
+
+def test_a_policy_that_remembers_never_goes_on_where_no_memory_was_kept():
+    game = opened(LEDUC)
+    collector = build_collector(game, build_policy(game, memory="gru"), slots=200, stride=100)  # no episode is so long
+    collector.collect(100, version=0)
+    fresh = collector.collect(600, version=1).without_stale(1, remembers=True)
+    first = fresh.tick[fresh.offsets[:-1]]
+    assert fresh.episodes > 0
+    assert first.max() <= 1  # only whole episodes are left
+
+
+def test_episodes_that_an_older_version_began_are_left_out_whole():
+    game = opened(LEDUC)
+    collector = build_collector(game, build_policy(game), slots=200)
+    collector.collect(100, version=0)
+    mixed = collector.collect(600, version=1)
+    begun = mixed.begun_since(1)
+    old = {
+        (match, seat)
+        for episode, (match, seat) in enumerate(zip(mixed.match, mixed.seat, strict=True))
+        if mixed.version[mixed.offsets[episode]] < 1
+    }
+    assert old
+    assert begun.episodes == mixed.episodes - len(old)
+    assert not old & set(zip(begun.match, begun.seat, strict=True))
+    assert begun.decisions == begun.offsets[-1] == len(begun.view)
