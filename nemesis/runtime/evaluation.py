@@ -1,6 +1,5 @@
 """How strong a policy is: exactly where the game allows it, else by matches against fixed opponents."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,10 +7,13 @@ from typing import Any, TypeAlias
 
 import torch
 
+from nemesis.core.config import build_config
 from nemesis.core.game import SEATS, ExactGame, Game
 from nemesis.policies.policy import Policy
 from nemesis.runtime.actor import Actor, as_step_policy
-from nemesis.runtime.assembly import build_policy, config_of, find_checkpoint, open_game_of
+from nemesis.runtime.assembly import build_policy, find_checkpoint, open_game_of
+from nemesis.runtime.config import RunConfig
+from nemesis.runtime.interrupts import Stop, never
 from nemesis.runtime.matches import Score, play
 from nemesis.runtime.opponents import open_opponent, opponent_names
 from nemesis.runtime.replays import Replay, record
@@ -47,36 +49,10 @@ class AgainstOpponents:
         return win_rates | {f"return_against_{name}": score.mean for name, score in self.scores.items()}
 
     def rows(self, who: str) -> list[tuple[str, str]]:
-        return [(f"against {name}, {who}", _in_words(score)) for name, score in self.scores.items()]
+        return [(f"against {name}, {who}", score.in_words()) for name, score in self.scores.items()]
 
     def as_json(self) -> dict[str, Any]:
-        return {"against": {name: _figures(score) for name, score in self.scores.items()}}
-
-
-def _in_words(score: Score) -> str:
-    voided = f"{score.voided} voided"
-    if score.ended.keys() != {"played"}:
-        voided += "; ended: " + ", ".join(f"{count} {reason}" for reason, count in score.ended.items())
-    if not score.matches:
-        return f"no match ended by play, {voided}"
-    low, high = score.win_rate_interval
-    return (
-        f"win rate {score.win_rate:.1%} (95 % interval {low:.1%} to {high:.1%}), "
-        f"return {score.mean:+.4f} ± {score.margin:.4f}, {score.matches} matches, {voided}"
-    )
-
-
-def _figures(score: Score) -> dict[str, Any]:
-    low, high = score.win_rate_interval
-    figures = {
-        "win_rate": score.win_rate,
-        "win_rate_low": low,
-        "win_rate_high": high,
-        "return": score.mean,
-        "return_margin": score.margin,
-    }
-    finite = {name: value if math.isfinite(value) else None for name, value in figures.items()}  # JSON has no nan
-    return finite | {"matches": score.matches, "voided": score.voided, "ended": dict(score.ended)}
+        return {"against": {name: score.as_json() for name, score in self.scores.items()}}
 
 
 Strength: TypeAlias = NashConv | AgainstOpponents
@@ -118,26 +94,32 @@ def measure(
     matches: int,
     slots: int,
     seed: int,
+    stop: Stop = never,
 ) -> Strength:
     """Measure one policy: exactly, or over so many matches against each opponent, at most `slots` at once."""
     if isinstance(game, ExactGame):
         return NashConv(game.nash_conv(as_step_policy(policy, device)))
     actor = Actor(policy, slots, device, seed)
     players = [open_opponent(game, name, seed + 1) for name in opponents]
-    scores = play(game, actor, players, matches=matches, slots=slots, seed=seed + 2)
+    scores = play(game, actor, players, matches=matches, slots=slots, seed=seed + 2, stop=stop)
     return AgainstOpponents(dict(zip(opponents, scores, strict=True)))
 
 
 def evaluate(
-    path: Path, seed: int, matches: int | None = None, opponents: Sequence[str] | None = None, replays: int = 0
+    path: Path,
+    seed: int,
+    matches: int | None = None,
+    opponents: Sequence[str] | None = None,
+    replays: int = 0,
+    overrides: Sequence[str] = (),
 ) -> Evaluation:
     """Measure the policy of a checkpoint, or of a run's newest valid checkpoint, whatever device it was trained on.
 
-    What is not given is as in the settings of the run. So many `replays` of the averaged weights against the strongest
-    of the opponents are saved at the path.
+    What is not given is as in the settings of the run, with the overrides on top. So many `replays` of the averaged
+    weights against the strongest of the opponents are saved at the path.
     """
     checkpoint = find_checkpoint(path)
-    config = config_of(checkpoint)
+    config = build_config(RunConfig, checkpoint.config, overrides)
     torch.set_num_threads(config.threads)
     game = open_game_of(config)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

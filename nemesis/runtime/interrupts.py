@@ -1,9 +1,21 @@
 """Ctrl-C and SIGTERM, held back until what is saved then is whole."""
 
 import signal
+from collections.abc import Callable
 from threading import current_thread, main_thread
 from types import FrameType, TracebackType
-from typing import Self
+from typing import Self, TypeAlias
+
+Stop: TypeAlias = Callable[[], bool]
+"""Asked from time to time by what takes long: whether to leave off."""
+
+
+class StoppedError(Exception):
+    """Something was left off half way, as was asked for; nothing of it counts."""
+
+
+def never() -> bool:
+    return False
 
 
 class Interrupts:

@@ -1,16 +1,34 @@
-"""Matches between two players, counted fairly: every match that is begun for the count is played to its end."""
+"""Matches between two players, counted fairly: every match that is begun for the count is played to its end.
+
+Matches come in pairs. In the second of a pair the players swap their seats, and where the game allows it each seat
+begins with the same as in the first: the same teams, for example.
+"""
 
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from nemesis.core.game import SEATS, Decisions, FloatArray, Game, IntArray, MatchPool, Results, by_play, tally
+from nemesis.core.game import (
+    SEATS,
+    BoolArray,
+    Decisions,
+    FloatArray,
+    Game,
+    IntArray,
+    MatchPool,
+    PairedGame,
+    Results,
+    TurnGame,
+    by_play,
+    tally,
+)
 from nemesis.runtime.actor import Choices
+from nemesis.runtime.interrupts import Stop, StoppedError, never
 
 _NORMAL_95 = 1.96  # standard errors to either side of a 95 % interval
 
@@ -38,6 +56,8 @@ class Score:
     draws: int
     voided: int
     ended: Counter[str]  # all matches by why they ended, the voided ones included
+    decisions: float = math.nan  # of the first player in a match, on average
+    turns: float = math.nan  # of a match, on average, where the game counts them
 
     @property
     def win_rate(self) -> float:
@@ -54,6 +74,33 @@ class Score:
         half = math.sqrt(weight * (rate * (1 - rate) + weight / 4)) / (1 + weight)
         return max(middle - half, 0.0), min(middle + half, 1.0)
 
+    def in_words(self) -> str:
+        voided = f"{self.voided} voided"
+        if self.ended.keys() != {"played"}:
+            voided += "; ended: " + ", ".join(f"{count} {reason}" for reason, count in self.ended.items())
+        if not self.matches:
+            return f"no match ended by play, {voided}"
+        low, high = self.win_rate_interval
+        turns = f"{self.turns:.1f} turns, " if math.isfinite(self.turns) else ""
+        return (
+            f"win rate {self.win_rate:.1%} (95 % interval {low:.1%} to {high:.1%}), "
+            f"return {self.mean:+.4f} ± {self.margin:.4f}, {turns}{self.matches} matches, {voided}"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        low, high = self.win_rate_interval
+        figures = {
+            "win_rate": self.win_rate,
+            "win_rate_low": low,
+            "win_rate_high": high,
+            "return": self.mean,
+            "return_margin": self.margin,
+            "decisions": self.decisions,
+            "turns": self.turns,
+        }
+        finite = {name: value if math.isfinite(value) else None for name, value in figures.items()}  # JSON has no nan
+        return finite | {"matches": self.matches, "voided": self.voided, "ended": dict(self.ended)}
+
 
 def play(
     game: Game,
@@ -64,16 +111,21 @@ def play(
     slots: int,
     seed: int,
     watch: Watch | None = None,
+    stop: Stop = never,
 ) -> list[Score]:
     """Play so many matches of one player against each of the others, in one pool; returns a score for each.
 
-    Matches go round the others, and from round to round the first player takes seat 0 and seat 1 in turn.
+    Pairs of matches go round the others; the first player has seat 0 in the first match of a pair, seat 1 in the other.
     """
     total = matches * len(others)
     ends: list[Results] = []
+    lengths = _Lengths(game, total)
     left = total
-    with closing(game.pool(min(slots, total), seed)) as pool:
+    open_pool = game.paired_pool if isinstance(game, PairedGame) else game.pool
+    with closing(open_pool(min(slots, total), seed)) as pool:
         while left:
+            if stop():
+                raise StoppedError
             waiting, ended = pool.recv()
             for player in (first, *others):
                 player.forget(ended.slot)
@@ -81,35 +133,67 @@ def play(
             left -= len(ends[-1])
             if watch is not None:
                 watch(pool, ends[-1])
-            pool.send(_answers(waiting, first, others, total))
+            counted = waiting.match < total
+            by_first = seat_of_first(waiting.match) == waiting.seat
+            lengths.note(waiting.at(np.flatnonzero(counted & by_first)))
+            rival = _rival(waiting.match, matches, len(others))
+            asked = np.where(counted, np.where(by_first, 0, rival + 1), -1)  # (n,) number of the player
+            pool.send(_answers(waiting, asked, (first, *others)))
     match = np.concatenate([ended.match for ended in ends])
     returns = np.concatenate([ended.returns for ended in ends])
     reason = np.concatenate([ended.end_reason for ended in ends])
-    earned = returns[np.arange(total), seat_of_first(match, len(others))]
-    rival = match % len(others)
-    return [_score(earned[rival == number], reason[rival == number]) for number in range(len(others))]
+    earned = returns[np.arange(total), seat_of_first(match)]
+    rival = _rival(match, matches, len(others))
+    scores = []
+    for number in range(len(others)):
+        rows = rival == number
+        scores.append(score(earned[rows], reason[rows], *lengths.of(match[rows])))
+    return scores
 
 
-def seat_of_first(match: IntArray, others: int = 1) -> IntArray:
-    """Return the seat that the first player has in matches (n,) of `play` against so many others."""
-    return match // others % SEATS
+def seat_of_first(match: IntArray) -> IntArray:
+    """Return the seat that the first player has in matches (n,) of `play`."""
+    return match % SEATS
 
 
-def _answers(waiting: Decisions, first: Player, others: Sequence[Player], total: int) -> IntArray:
-    """Ask each player for its actions; matches beyond those that count only fill the pool, and get any legal one."""
+def _rival(match: IntArray, matches: int, others: int) -> IntArray:
+    """Return which of the others plays in matches (n,), of so many against each; an odd one is left for the end."""
+    paired = matches // SEATS * SEATS * others
+    return np.where(match < paired, match // SEATS % others, match - paired)
+
+
+class _Lengths:
+    """How long matches are."""
+
+    def __init__(self, game: Game, matches: int) -> None:
+        self._game = game
+        self._decisions = np.zeros(matches, dtype=np.int64)
+        self._turns = np.zeros(matches, dtype=np.int64)
+
+    def note(self, decisions: Decisions) -> None:
+        """Count decisions, at most one of a match."""
+        self._decisions[decisions.match] += 1
+        if isinstance(self._game, TurnGame):
+            self._turns[decisions.match] = self._game.turn(decisions.view)
+
+    def of(self, match: IntArray) -> tuple[IntArray, IntArray | None]:
+        """Return the decisions and, where the game counts them, the turns of matches (n,)."""
+        return self._decisions[match], self._turns[match] if isinstance(self._game, TurnGame) else None
+
+
+def _answers(waiting: Decisions, asked: IntArray, players: Sequence[Player]) -> IntArray:
+    """Ask each player (n,) for its actions; matches that do not count, −1, only fill the pool and get any legal one."""
     action: IntArray = np.argmax(waiting.mask, axis=1)
-    by_first = seat_of_first(waiting.match, len(others)) == waiting.seat
-    asked = np.where(by_first, 0, waiting.match % len(others) + 1)  # (n,) number of the player
-    asked[waiting.match >= total] = -1
-    for number, player in enumerate((first, *others)):
+    for number, player in enumerate(players):
         if (rows := np.flatnonzero(asked == number)).size:
             action[rows] = player.act(waiting.at(rows)).action
     return action
 
 
-def _score(returns: FloatArray, reason: IntArray) -> Score:
-    """Sum up what was earned (n,) in matches that ended for such reasons (n,)."""
-    earned = returns[by_play(reason)]
+def score(returns: FloatArray, reason: IntArray, decisions: IntArray, turns: IntArray | None) -> Score:
+    """Sum up what was earned (n,) in matches that ended for such reasons (n,) and were so long (n,)."""
+    counted = by_play(reason)
+    earned = returns[counted]
     count = len(earned)
     deviation = float(earned.std(ddof=1)) if count > 1 else math.nan
     return Score(
@@ -120,4 +204,10 @@ def _score(returns: FloatArray, reason: IntArray) -> Score:
         draws=int((earned == 0).sum()),
         voided=len(reason) - count,
         ended=tally(reason),
+        decisions=_mean(decisions, counted),
+        turns=_mean(turns, counted) if turns is not None else math.nan,
     )
+
+
+def _mean(values: IntArray, counted: BoolArray) -> float:
+    return float(values[counted].mean()) if counted.any() else math.nan

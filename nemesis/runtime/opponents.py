@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
 from nemesis.runtime.actor import RandomActor, ScriptedActor
-from nemesis.runtime.matches import Player
 
 _RANDOM = "random"
 
@@ -19,5 +18,5 @@ def opponent_names(game: Game, chosen: Sequence[str] | None = None) -> tuple[str
     return known if chosen is None else tuple(name for name in known if name in chosen)
 
 
-def open_opponent(game: Game, name: str, seed: int) -> Player:
+def open_opponent(game: Game, name: str, seed: int) -> RandomActor | ScriptedActor:
     return RandomActor(seed) if name == _RANDOM else ScriptedActor(game.scripted[name], seed)

@@ -18,6 +18,10 @@ _POLICY = "Nemesis"
 _SLOTS = 16  # matches at once
 
 
+class NoReplaysError(UserError):
+    """A game whose matches cannot be shown again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Replay:
     """A match that was saved, and what the policy earned in it."""
@@ -34,7 +38,7 @@ def record(
 
     def save(pool: MatchPool, ended: Results) -> None:
         if not isinstance(pool, RecordingPool):
-            raise UserError(f"Matches of {game.spec.name} cannot be saved as replays.")
+            raise NoReplaysError(f"Matches of {game.spec.name} cannot be saved as replays.")
         for row in np.flatnonzero(by_play(ended.end_reason)):
             seat = seat_of_first(ended.match[row])
             names = (opponent, _POLICY) if seat else (_POLICY, opponent)

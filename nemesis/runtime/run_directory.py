@@ -121,7 +121,11 @@ class RunDirectory:
 
     @property
     def log_path(self) -> Path:
-        return self.path / "run.log"
+        return self.log_of(self.path)
+
+    @staticmethod
+    def log_of(path: Path) -> Path:
+        return path / "run.log"
 
     @property
     def tensorboard_path(self) -> Path:
@@ -187,6 +191,11 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def log_to_run(path: Path) -> None:
+    """Let this process, which a run has started, log where the run does, until it ends."""
+    _RunLog(RunDirectory.log_of(path))
 
 
 class _RunLog(logging.FileHandler):

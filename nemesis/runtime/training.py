@@ -1,18 +1,17 @@
-"""One run, from a configuration to checkpoints: play, learn, evaluate, save, in one process and in a fixed order.
+"""One run, from a configuration to checkpoints: play, learn, evaluate, save.
 
-Everything that the next step depends on, matches in flight included, is in the checkpoint, so that a run that was
-killed and resumed ends in the same weights as one that was not.
+In one process, everything comes in a fixed order, and all that the next step depends on, matches in flight included, is
+in the checkpoint, so that a run that was killed and resumed ends in the same weights as one that was not. With actors
+beside the learner, matches in flight begin anew, and everything else goes on.
 """
 
 import logging
-import math
 import random
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from time import perf_counter
-from typing import cast
+from typing import TypeAlias, cast
 
 import numpy as np
 import torch
@@ -20,23 +19,29 @@ from rich.console import Console
 
 from nemesis.core.config import ConfigError, build_config
 from nemesis.core.errors import UserError
-from nemesis.core.game import RecordingPool
+from nemesis.core.game import Game
+from nemesis.core.trajectory import Trajectories
 from nemesis.learners.interface import PolicyModule
 from nemesis.policies.policy import Policy
 from nemesis.runtime.actor import Actor
-from nemesis.runtime.assembly import build_learner, build_policy, choose_device, open_game_of
+from nemesis.runtime.assembly import build_learner, build_policy, choose_device, open_game_of, take_weights
 from nemesis.runtime.checkpoints import Checkpoint, newest_valid, prune, save_checkpoint
-from nemesis.runtime.collector import Clock, Collector
+from nemesis.runtime.collection import Collection, SerialCollection
+from nemesis.runtime.collector import Clock
 from nemesis.runtime.config import RunConfig
-from nemesis.runtime.display import Display, Progress, open_display
+from nemesis.runtime.display import Display, open_display
 from nemesis.runtime.evaluation import Strength, measure
-from nemesis.runtime.interrupts import Interrupts
+from nemesis.runtime.interrupts import Interrupts, StoppedError
+from nemesis.runtime.lineups import MAIN
 from nemesis.runtime.matches import play
-from nemesis.runtime.metrics import Metrics, check_tracking, read_metrics
+from nemesis.runtime.metrics import Metrics, check_tracking
 from nemesis.runtime.opponents import opponent_names
+from nemesis.runtime.opposition import Opposition, SelfPlay
 from nemesis.runtime.outcome import outcome
+from nemesis.runtime.parallel import ParallelCollection
 from nemesis.runtime.random_states import capture_random_states, restore_random_states
-from nemesis.runtime.replays import record
+from nemesis.runtime.replays import NoReplaysError, record
+from nemesis.runtime.reporter import Reporter
 from nemesis.runtime.rewards import Rewards
 from nemesis.runtime.run_directory import RunDirectory, environment
 from nemesis.runtime.state_tree import flatten_state, unflatten_state
@@ -46,20 +51,35 @@ _log = logging.getLogger(__name__)
 _RATING_MATCHES = 512  # per pair of references
 _REPLAYS = 4  # saved at the end of a run
 _MAY_CHANGE = ("updates", "device", "threads", "evaluation", "checkpoints", "tracking", "pokemon.node")
-_SPEED_WINDOW = 50  # updates over which rates are averaged
+_MUCH_STALE = 0.1  # share of a batch
 
 
-def train(config: RunConfig, path: Path, console: Console | None = None) -> None:
+OpenOpposition: TypeAlias = Callable[[RunConfig, Game, Path], Opposition]
+"""From a configuration, its game and the run's folder to whoever decides whom the policy meets."""
+
+
+def self_play(*_: object) -> Opposition:
+    return SelfPlay()
+
+
+def train(
+    config: RunConfig, path: Path, console: Console | None = None, open_opposition: OpenOpposition = self_play
+) -> None:
     """Start a run in a new directory and take it to its end."""
     check_tracking(config.tracking)
     with (
-        closing(Run(config)) as run,
+        closing(Run(config, path, open_opposition)) as run,
         RunDirectory.create(path, config.model_dump(mode="json")) as directory,
     ):
         run.go(directory, console or Console(), resumed=False)
 
 
-def resume(path: Path, overrides: Sequence[str] = (), console: Console | None = None) -> None:
+def resume(
+    path: Path,
+    overrides: Sequence[str] = (),
+    console: Console | None = None,
+    open_opposition: OpenOpposition = self_play,
+) -> None:
     """Continue a run from its newest valid checkpoint; settings that keep it the same run may be changed."""
     console = console or Console()
     with RunDirectory.open(path) as directory:
@@ -73,7 +93,7 @@ def resume(path: Path, overrides: Sequence[str] = (), console: Console | None = 
                 f"{path} has finished its {config.updates} updates; "
                 f"add some with `nemesis resume {path} updates={2 * config.updates}`."
             )
-        with closing(Run(config)) as run:
+        with closing(Run(config, path, open_opposition, new=False)) as run:
             run.restore(checkpoint)
             directory.change_config(config.model_dump(mode="json"))
             _log.info("Resuming with %s", environment())
@@ -83,84 +103,102 @@ def resume(path: Path, overrides: Sequence[str] = (), console: Console | None = 
 class Run:
     """The parts of a run, in memory, until it is closed."""
 
-    def __init__(self, config: RunConfig) -> None:
+    def __init__(
+        self, config: RunConfig, folder: Path, open_opposition: OpenOpposition = self_play, *, new: bool = True
+    ) -> None:
+        """Build everything; a run that is not new will be restored, and needs no first weights."""
         torch.set_num_threads(config.threads)
         self.config = config
         self.device = choose_device(config)
         self.game = open_game_of(config)
         self.opponents = opponent_names(self.game, config.evaluation.opponents)
         self.rewards = Rewards(config.reward, self.game)
-        weights, matches, actions, minibatches, self._rating_seed = (
+        weights, matches, _, minibatches, self._rating_seed = (
             int(seed.generate_state(1)[0]) for seed in np.random.SeedSequence(config.seed).spawn(5)
         )
         random.seed(weights)
         np.random.seed(weights)  # noqa: NPY002  libraries may draw from the global generator
         torch.manual_seed(weights)
         self.policy = build_policy(config, self.game).to(self.device)
+        if config.policy.init and new:
+            take_weights(self.policy, Path(config.policy.init), self.game)
         self.learner = build_learner(self.policy, config, self.device, minibatches, self._rate)
         self.clock = Clock()
-        slots = config.collection.slots
-        self._pool = self.game.pool(slots, matches)
-        self.collector = Collector(
-            self.game,
-            self._pool,
-            Actor(self.policy, slots, self.device, actions),
-            config.learner.sequence_length if self.policy.state_size else None,
-            self.clock,
-        )
+        self.opposition = open_opposition(config, self.game, folder)
+        self.collection = self._open_collection(folder, matches)
         self.update = 0
+        self._interrupts: Interrupts | None = None
+        self._told_of_stale = False
 
     def close(self) -> None:
         """End the matches in flight; what was saved stays."""
-        self._pool.close()
+        self.collection.close()
 
     def step(self) -> dict[str, float]:
         """Play one batch and learn from it."""
         config = self.config
         started = perf_counter()
-        busy = self.clock.simulate + self.clock.infer
-        trajectories = self.collector.collect(config.collection.decisions, self.update)
+        busy = self.clock.wait + self.clock.simulate + self.clock.infer
+        harvest = self.collection.collect(config.collection.decisions, self.stop)
         progress = self.update / config.updates
-        trajectories = self.rewards.judge(trajectories, progress)
-        collected = perf_counter()
+        played = harvest.episodes[MAIN]
+        trajectories = self.rewards.judge(self._fresh(played), progress)
+        judged = perf_counter()
         metrics = self.learner.update(trajectories, progress)
         learned = perf_counter()
-        self.clock.learn += learned - collected
-        self.clock.other += collected - started - (self.clock.simulate + self.clock.infer - busy)
+        self.clock.learn += learned - judged
+        staleness = self.update - trajectories.version
         self.update += 1
-        staleness = self.update - 1 - trajectories.version
-        return {f"learner/{name}": value for name, value in metrics.items()} | {
-            "collection/decisions": float(self.collector.decisions),
-            "collection/matches": float(self.collector.matches),
-            "collection/voided": float(self.collector.voided),
-            **{f"collection/ended/{reason}": float(count) for reason, count in self.collector.ended.items()},
+        metrics |= self.opposition.note(harvest, self.policy, self._average, self.update, self.stop)
+        self._publish()
+        self.clock.other += perf_counter() - started - (learned - judged)
+        self.clock.other -= self.clock.wait + self.clock.simulate + self.clock.infer - busy
+        counts = self.collection.counts
+        return {name if "/" in name else f"learner/{name}": value for name, value in metrics.items()} | {
+            "collection/decisions": float(counts.decisions),
+            "collection/matches": float(counts.matches),
+            "collection/voided": float(counts.voided),
+            "collection/restarts": float(counts.restarts),
+            **{f"collection/ended/{reason}": float(count) for reason, count in counts.ended.items()},
             "collection/batch": float(trajectories.decisions),
+            "collection/stale": float(played.decisions - trajectories.decisions),
             "collection/episode_length": trajectories.decisions / trajectories.episodes,
             "collection/staleness": float(staleness.mean()),
         }
 
+    def stop(self) -> bool:
+        """Tell whether somebody asked the run to stop; asked often by whatever takes long."""
+        self.collection.tend()
+        return self._interrupts is not None and self._interrupts.waiting
+
     def evaluate(self) -> dict[str, float]:
-        """Measure the last weights, the averaged ones, or both."""
+        """Measure the last weights, the averaged ones, or both; nothing if the run is stopped meanwhile."""
         started = perf_counter()
         wanted = self.config.evaluation.weights
         values: dict[str, float] = {}
-        if wanted != "average":
-            values |= self._measure(self.policy).metrics()
-        if wanted != "last":
-            averaged = self._measure(self._average).metrics()
-            values |= {f"{name}_average": value for name, value in averaged.items()}
+        try:
+            if wanted != "average":
+                values |= self._measure(self.policy).metrics()
+            if wanted != "last":
+                averaged = self._measure(self._average).metrics()
+                values |= {f"{name}_average": value for name, value in averaged.items()}
+        except StoppedError:
+            return {}
         self.clock.other += perf_counter() - started
         return values
 
     def record(self, folder: Path) -> Path | None:
         """Save some matches against the strongest opponent, and return the one that went best; None if none can be."""
-        if not isinstance(self._pool, RecordingPool):
-            return None
         opponent = opponent_names(self.game)[-1]
         policy = self.policy if self.config.evaluation.weights == "last" else self._average
         seed = self.config.seed
         folder = folder / f"update-{self.update:08d}"
-        saved = record(self.game, policy, self.device, opponent=opponent, matches=_REPLAYS, seed=seed, folder=folder)
+        try:
+            saved = record(
+                self.game, policy, self.device, opponent=opponent, matches=_REPLAYS, seed=seed, folder=folder
+            )
+        except NoReplaysError:
+            return None
         return max(saved, key=lambda replay: replay.earned).path if saved else None
 
     def save(self, root: Path) -> Path:
@@ -169,7 +207,9 @@ class Run:
         optimiser, optimiser_tree = flatten_state(learner.pop("optimiser"))
         average = learner["average"].pop("weights")
         rest, rest_tree = flatten_state(learner)
-        collector, collector_tree = flatten_state(self.collector.snapshot())
+        collection, collection_tree = flatten_state(self.collection.snapshot())
+        opposition, opposition_tree = flatten_state(self.opposition.state())
+        counts = self.collection.counts
         generators, generators_rest = capture_random_states()
         progress = self.update / self.config.updates
         path = save_checkpoint(
@@ -180,16 +220,18 @@ class Run:
                 "average": average,
                 "optimiser": optimiser,
                 "learner": rest,
-                "collector": collector,
+                "collection": collection,
+                "opposition": opposition,
                 "random": generators,
             },
             {
                 "learning_rate": self.config.learner.learning_rate.at(progress),
-                "decisions": self.collector.decisions,
-                "matches": self.collector.matches,
+                "decisions": counts.decisions,
+                "matches": counts.matches,
                 "optimiser": optimiser_tree,
                 "learner": rest_tree,
-                "collector": collector_tree,
+                "collection": collection_tree,
+                "opposition": opposition_tree,
                 "random": generators_rest,
             },
             self.config.model_dump(mode="json"),
@@ -206,7 +248,9 @@ class Run:
         learner["optimiser"] = unflatten_state(checkpoint.tensors("optimiser"), trees["optimiser"])
         learner["average"]["weights"] = checkpoint.tensors("average")
         self.learner.restore(learner)
-        self.collector.restore(unflatten_state(checkpoint.tensors("collector"), trees["collector"]))
+        self.opposition.restore(unflatten_state(checkpoint.tensors("opposition"), trees["opposition"]))
+        self.collection.restore(unflatten_state(checkpoint.tensors("collection"), trees["collection"]))
+        self._publish()
         restore_random_states(checkpoint.tensors("random"), trees["random"])
 
     def go(self, directory: RunDirectory, console: Console, resumed: bool) -> None:
@@ -220,17 +264,25 @@ class Run:
             _warnings_shown(display),
             Interrupts() as interrupts,
         ):
+            self._interrupts = interrupts
             _log.info("%s at update %d of %d", "Resumed" if resumed else "Started", self.update, config.updates)
-            reporter = _Reporter(self, display, _past_evaluations(directory.metrics_path))
+            reporter = Reporter(
+                display, self.clock, config.updates, self.update, self._decisions, directory.metrics_path
+            )
             if not resumed:
-                metrics.write(0, reporter.evaluated(self.evaluate()))
+                self.opposition.begin()
+                metrics.write(0, reporter.evaluated(self.update, self.evaluate()))
                 self.save(root)
             while self.update < config.updates and not interrupts.waiting:
-                values = self.step()
+                try:
+                    values = self.step()
+                except StoppedError:
+                    self.save(root)
+                    break
                 last = self.update == config.updates
                 if last or self.update % config.evaluation.interval == 0:
-                    values |= reporter.evaluated(self.evaluate())
-                metrics.write(self.update, values | reporter.report(values))
+                    values |= reporter.evaluated(self.update, self.evaluate())
+                metrics.write(self.update, values | reporter.report(self.update, self._decisions, values))
                 if last or interrupts.waiting or self.update % config.checkpoints.interval == 0:
                     metrics.flush()
                     self.save(root)
@@ -238,11 +290,48 @@ class Run:
         if self.update < config.updates:
             _say(console, f"Stopped and saved at update {self.update}; go on with `nemesis resume {directory.path}`.")
             raise KeyboardInterrupt
-        for sentence in outcome(reporter.history):
+        for sentence in outcome(reporter.history) if reporter.history else ():
             _say(console, sentence)
         if replay := self.record(directory.replays_path):
             _say(console, f"Watch one of its battles: {replay}")
         _say(console, f"The run is in {directory.path}; measure it with `nemesis evaluate {directory.path}`.")
+
+    def _open_collection(self, folder: Path, seed: int) -> Collection:
+        learners = {MAIN: self.policy} | {name: policy for name, (policy, _) in self.opposition.learners.items()}
+        lineups = self.opposition.lineups
+        if self.config.collection.actors:
+            return ParallelCollection(self.config, self.game, learners, lineups, folder, seed, self.clock)
+        return SerialCollection(self.config, self.game, learners, self.device, lineups, folder, seed, self.clock)
+
+    def _fresh(self, played: Trajectories) -> Trajectories:
+        """Return what is not too old to learn from."""
+        staleness = self.config.collection.staleness
+        fresh = played.without_stale(self.update - staleness, remembers=self.policy.state_size > 0)
+        if not fresh.decisions:
+            raise UserError(
+                "Every decision of a batch was older than collection.staleness allows; set it higher, or play with "
+                "fewer collection.slots."
+            )
+        if not self._told_of_stale and played.decisions - fresh.decisions > _MUCH_STALE * played.decisions:
+            self._told_of_stale = True
+            _log.warning(
+                "%.0f %% of the decisions are older than collection.staleness=%d allows and are left out, the openings "
+                "of long matches among them; set it higher, or play with fewer collection.slots.",
+                100 * (1 - fresh.decisions / played.decisions),
+                staleness,
+            )
+        return fresh
+
+    def _publish(self) -> None:
+        """Let whoever plays do so with the newest weights, and against whom the opposition says."""
+        self.collection.publish(MAIN, self.policy, self.update)
+        for name, (policy, version) in self.opposition.learners.items():
+            self.collection.publish(name, policy, version)
+        self.collection.follow(self.opposition.lineups)
+
+    @property
+    def _decisions(self) -> int:
+        return self.collection.counts.decisions
 
     @property
     def _average(self) -> Policy:
@@ -258,6 +347,7 @@ class Run:
             matches=evaluation.matches,
             slots=slots,
             seed=self.config.seed,
+            stop=self.stop,
         )
 
     def _rate(self, policies: Sequence[PolicyModule]) -> list[float]:
@@ -276,48 +366,6 @@ class Run:
         return rating.tolist()
 
 
-class _Reporter:
-    """Keeps what the display shows: rates over the last updates, and the evaluations so far."""
-
-    def __init__(self, run: Run, display: Display, history: list[tuple[int, dict[str, float]]]) -> None:
-        self._run = run
-        self._display = display
-        self.history = history
-        self._marks = deque([(perf_counter(), run.update, run.collector.decisions)], maxlen=_SPEED_WINDOW)
-
-    def evaluated(self, values: dict[str, float]) -> dict[str, float]:
-        self.history.append((self._run.update, values))
-        return {f"evaluation/{name}": value for name, value in values.items()}
-
-    def report(self, values: dict[str, float]) -> dict[str, float]:
-        """Show the latest update; returns its rates as metrics."""
-        run = self._run
-        now, (then, update, decisions) = perf_counter(), self._marks[0]
-        self._marks.append((now, run.update, run.collector.decisions))
-        speed = (run.collector.decisions - decisions) / (now - then)
-        clock = run.clock
-        parts = {"simulate": clock.simulate, "infer": clock.infer, "learn": clock.learn, "other": clock.other}
-        split = {name: seconds / sum(parts.values()) for name, seconds in parts.items()}
-        self._display.update(
-            Progress(
-                update=run.update,
-                total=run.config.updates,
-                decisions=run.collector.decisions,
-                decisions_per_second=speed,
-                updates_per_second=(run.update - update) / (now - then),
-                time_split=split,
-                losses={
-                    name.removeprefix("learner/"): value
-                    for name, value in values.items()
-                    if name.startswith("learner/") and name != "learner/skipped_steps"
-                },
-                evaluation=self.history,
-                skipped_steps=int(values["learner/skipped_steps"]),
-            )
-        )
-        return {"speed/decisions_per_second": speed} | {f"time/{name}": share for name, share in split.items()}
-
-
 def _changed(config: RunConfig, overrides: Sequence[str]) -> RunConfig:
     """Apply overrides to a run's own configuration, refusing those that would make it another run."""
     for override in overrides:
@@ -329,20 +377,6 @@ def _changed(config: RunConfig, overrides: Sequence[str]) -> RunConfig:
                 f"What can change: {', '.join(_MAY_CHANGE)}."
             )
     return build_config(RunConfig, config.model_dump(mode="json"), overrides)
-
-
-def _past_evaluations(path: Path) -> list[tuple[int, dict[str, float]]]:
-    """Read the evaluations that a run has made before."""
-    history = []
-    for line in read_metrics(path):
-        found = {
-            name.removeprefix("evaluation/"): math.nan if value is None else value
-            for name, value in line.items()
-            if name.startswith("evaluation/")
-        }
-        if found:
-            history.append((line["update"], found))
-    return history
 
 
 def _say(console: Console, sentence: str, style: str | None = None) -> None:

@@ -21,12 +21,13 @@ from rich.console import Console
 import nemesis
 from nemesis.cli import main
 from nemesis.core.config import build_config
-from nemesis.core.trajectory import Trajectories
 from nemesis.games import open_game
 from nemesis.learners.optimiser import DivergedError
 from nemesis.runtime.actor import as_step_policy
 from nemesis.runtime.checkpoints import load_checkpoint
+from nemesis.runtime.collector import Harvest
 from nemesis.runtime.config import RunConfig
+from nemesis.runtime.lineups import MAIN
 from nemesis.runtime.run_directory import RunDirectory
 from nemesis.runtime.training import Run
 
@@ -86,9 +87,10 @@ def recorded_updates(run: Path) -> list[int]:
 def assert_same_checkpoint(one: Path, other: Path) -> None:
     names = sorted(file.name for file in one.iterdir())
     assert names == sorted(file.name for file in other.iterdir())
-    assert {f"{name}.safetensors" for name in ("weights", "average", "optimiser", "learner", "collector", "random")} < {
-        *names
-    }
+    assert {
+        f"{name}.safetensors"
+        for name in ("weights", "average", "optimiser", "learner", "collection", "opposition", "random")
+    } < {*names}
     for name in names:
         assert (one / name).read_bytes() == (other / name).read_bytes(), f"{name} differs"
 
@@ -145,7 +147,7 @@ def test_a_run_that_was_killed_ends_in_the_same_bytes_as_one_that_was_not(pair: 
 
 def test_the_comparison_would_see_a_difference(pair: Pair):
     end, before = checkpoint(pair.straight, pair.updates), checkpoint(pair.straight, 3 * pair.updates // 4)
-    for name in ("weights", "average", "optimiser", "collector"):
+    for name in ("weights", "average", "optimiser", "collection"):
         assert (end / f"{name}.safetensors").read_bytes() != (before / f"{name}.safetensors").read_bytes()
 
 
@@ -234,7 +236,7 @@ def test_an_interrupt_saves_a_checkpoint_from_which_the_run_goes_on_exactly(
     assert recorded_updates(run) == list(range(update + 1))
     assert main(["resume", str(run)]) == 0
     ours, theirs = checkpoint(run, SHORT), checkpoint(short_pair.straight, SHORT)
-    for name in ("weights", "average", "optimiser", "learner", "collector", "random"):
+    for name in ("weights", "average", "optimiser", "learner", "collection", "opposition", "random"):
         assert (ours / f"{name}.safetensors").read_bytes() == (theirs / f"{name}.safetensors").read_bytes(), name
 
 
@@ -245,11 +247,11 @@ def test_the_global_generators_go_on_where_they_were(tmp_path: Path):
     def draw() -> list[float]:
         return [random.random(), float(np.random.random()), float(torch.rand(()))]  # noqa: NPY002
 
-    run = Run(config)
+    run = Run(config, tmp_path)
     draw()
     saved = run.save(tmp_path)
     expected = draw()
-    Run(config).restore(load_checkpoint(saved))
+    Run(config, tmp_path).restore(load_checkpoint(saved))
     assert draw() == expected
 
 
@@ -272,14 +274,15 @@ def test_what_changes_on_resume_is_written_to_the_config(finished: Path):
 
 def test_a_run_that_diverges_keeps_its_last_checkpoint_as_it_was(tmp_path: Path):
     """An infinite gradient in every step: returns beyond what float32 can square."""
-    run = Run(build_config(RunConfig, {"game": "openspiel:kuhn_poker"}, [*SMALL, "learner.skip_limit=2"]))
-    collect = run.collector.collect
+    run = Run(build_config(RunConfig, {"game": "openspiel:kuhn_poker"}, [*SMALL, "learner.skip_limit=2"]), tmp_path)
+    collect = run.collection.collect
 
-    def broken(decisions: int, version: int) -> Trajectories:
-        trajectories = collect(decisions, version)
-        return replace(trajectories, result=np.full_like(trajectories.result, 1e30))
+    def broken(decisions: int) -> Harvest:
+        harvest = collect(decisions)
+        played = harvest.episodes[MAIN]
+        return Harvest({MAIN: replace(played, result=np.full_like(played.result, 1e30))}, harvest.outcomes)
 
-    run.collector.collect = broken  # type: ignore[method-assign]
+    run.collection.collect = broken  # type: ignore[method-assign]
     with (
         RunDirectory.create(tmp_path / "run", run.config.model_dump(mode="json")) as directory,
         pytest.raises(DivergedError, match=r"2 steps in a row .* not finite"),

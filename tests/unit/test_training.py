@@ -87,7 +87,7 @@ def test_a_run_that_goes_on_ends_as_one_that_went_through(duel: Duel, tmp_path: 
         interrupted(config("reward.kind=dense"), resumed)
     resume(resumed, console=Console(file=StringIO()))
     checkpoint = Path("checkpoints", "update-00000012")
-    for name in ("weights", "average", "optimiser", "learner", "collector"):
+    for name in ("weights", "average", "optimiser", "learner", "collection"):
         one, other = ((run / checkpoint / f"{name}.safetensors").read_bytes() for run in (straight, resumed))
         assert one == other, name
     figures = [
@@ -164,7 +164,7 @@ def test_what_the_game_does_not_have_is_told_before_a_run_begins(duel: Duel, tmp
     ("weights", "endings"), [("last", ("",)), ("average", ("_average",)), ("both", ("", "_average"))]
 )
 def test_either_weights_are_measured_or_both(duel: Duel, weights: str, endings: tuple[str, ...]):  # noqa: ARG001
-    run = Run(config("evaluation.opponents=bold,timid", f"evaluation.weights={weights}"))
+    run = Run(config("evaluation.opponents=bold,timid", f"evaluation.weights={weights}"), Path("unused"))
     figures = ("win_rate_against_timid", "win_rate_against_bold", "return_against_timid", "return_against_bold")
     assert run.evaluate().keys() == {figure + ending for figure in figures for ending in endings}
     run.close()
@@ -184,7 +184,7 @@ def test_opponents_and_the_node_may_change_on_resumption_but_not_the_hosts(duel:
 
 
 def test_positions_are_judged_before_the_learner_sees_them(duel: Duel):  # noqa: ARG001
-    run = Run(config("reward.kind=hybrid"))
+    run = Run(config("reward.kind=hybrid", "collection.staleness=100"), Path("unused"))
     seen: list[Trajectories] = []
     learn = run.learner.update
     run.learner.update = lambda trajectories, progress: seen.append(trajectories) or learn(trajectories, progress)  # type: ignore[func-returns-value,method-assign]
@@ -211,3 +211,36 @@ def test_the_outcome_is_told_of_what_was_measured():
         "Win rate against random: 50.0% before → 75.0% after 9 updates, with averaged weights.",
         "Return against random: 0.1000 before → 1.5000 after 9 updates, with averaged weights.",
     ]
+
+
+def test_a_staleness_that_leaves_nothing_to_learn_from_is_said(duel: Duel, tmp_path: Path):  # noqa: ARG001
+    run = Run(config("collection.staleness=0"), tmp_path)
+    run.update = 5  # as if updates had been made since
+    with pytest.raises(UserError, match=r"older than collection\.staleness allows; set it higher"):
+        run.step()
+    run.close()
+
+
+def test_a_run_can_start_from_the_weights_of_another(duel: Duel, tmp_path: Path):  # noqa: ARG001
+    trained(tmp_path / "first", "updates=4")
+    run = Run(config(f"policy.init={tmp_path / 'first'}"), tmp_path / "second")
+    expected = assembly.load_policy(tmp_path / "first", average=True).state_dict()
+    for copy in (run.policy, run.learner.average):
+        for name, weights in copy.state_dict().items():
+            assert torch.equal(weights, expected[name]), name
+    run.close()
+
+
+@pytest.mark.parametrize("change", ["policy.width=24", "policy.layers=2"])
+def test_weights_of_another_shape_are_refused_by_name(duel: Duel, tmp_path: Path, change: str):  # noqa: ARG001
+    trained(tmp_path / "first", "updates=2")
+    with pytest.raises(UserError, match=r"has another shape: .* Set policy"):
+        Run(config(f"policy.init={tmp_path / 'first'}", change), tmp_path / "second")
+
+
+def test_a_run_that_started_from_another_goes_on_without_it(duel: Duel, tmp_path: Path):  # noqa: ARG001
+    trained(tmp_path / "first", "updates=2")
+    trained(tmp_path / "second", f"policy.init={tmp_path / 'first'}", "updates=2")
+    (tmp_path / "first").rename(tmp_path / "gone")
+    resume(tmp_path / "second", ["updates=3"], Console(file=StringIO()))
+    assert lines(tmp_path / "second")[-1]["update"] == 3

@@ -1,0 +1,274 @@
+"""Actors beside the learner: they play what a run in one process would, and may die, hang or be orphaned."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from nemesis.core.config import build_config
+from nemesis.core.errors import UserError
+from nemesis.learners.batch import to_batch
+from nemesis.runtime import parallel
+from nemesis.runtime.config import RunConfig
+from nemesis.runtime.lineups import MAIN, Lineups, Pair, PlayerSource
+from nemesis.runtime.parallel import ParallelCollection
+from nemesis.runtime.training import Run
+
+torch.set_num_threads(1)
+
+SETTINGS = [
+    "game=openspiel:leduc_poker",
+    "collection.slots=64",
+    "collection.decisions=512",
+    "collection.actors=2",
+    "policy.size=nano",
+    "learner.algorithm=ppo",
+    "tracking.tensorboard=false",
+]
+SELF = PlayerSource("learning", MAIN)
+
+
+def config(*overrides: str) -> RunConfig:
+    return build_config(RunConfig, {}, [*SETTINGS, *overrides])
+
+
+@contextmanager
+def collecting(tmp_path: Path, *overrides: str) -> Iterator[tuple[Run, ParallelCollection]]:
+    with closing(Run(config(*overrides), tmp_path)) as run:
+        assert isinstance(run.collection, ParallelCollection)
+        yield run, run.collection
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def wait_until(condition: Callable[[], bool], limit: float) -> float:
+    """Wait for something, at most so long; returns the seconds that it took."""
+    started = time.monotonic()
+    while not condition():
+        assert time.monotonic() - started < limit, "it did not happen in time"
+        time.sleep(0.01)
+    return time.monotonic() - started
+
+
+@pytest.mark.parametrize("inference", ["local", "central"])
+def test_actors_hand_over_whole_episodes_of_the_published_weights(tmp_path: Path, inference: str):
+    with collecting(tmp_path, f"collection.inference={inference}") as (run, collection):
+        for version in (0, 1, 2):
+            collection.publish(MAIN, run.policy, version)
+            harvest = collection.collect(512)
+            episodes = harvest.episodes[MAIN]
+            assert episodes.decisions >= 512
+            assert episodes.version.max() <= version
+            assert set(np.unique(episodes.result)) <= set(np.linspace(-1, 1, 27).astype(np.float32))
+            assert np.all(episodes.mask[np.arange(episodes.decisions), episodes.action])
+            state = torch.zeros(episodes.decisions, 0)
+            with torch.no_grad():
+                view, mask = torch.from_numpy(episodes.view), torch.from_numpy(episodes.mask)
+                log_probs = run.policy.step(view, mask, state).log_probs
+            expected = log_probs.gather(1, torch.from_numpy(episodes.action)[:, None])[:, 0].numpy()
+            np.testing.assert_allclose(episodes.log_prob, expected, atol=1e-5)
+        assert collection.counts.matches > 100
+
+
+def test_new_weights_and_lineups_reach_the_actors(tmp_path: Path):
+    with collecting(tmp_path) as (run, collection):
+        collection.collect(512)
+        with torch.no_grad():
+            for parameter in run.policy.parameters():
+                parameter.add_(0.5)
+        collection.publish(MAIN, run.policy, 5)
+        collection.follow(Lineups((Pair(SELF, PlayerSource("scripted", "random"), 1.0),)))
+        harvest = collection.collect(4096)
+        for _ in range(3):
+            harvest = collection.collect(512)
+        assert set(harvest.episodes[MAIN].version.tolist()) == {5}
+        rival = harvest.outcomes.players.index(PlayerSource("scripted", "random"))
+        assert np.all((harvest.outcomes.player == rival).sum(axis=1) == 1)
+
+
+def test_a_run_with_actors_learns_and_leaves_nobody_behind(tmp_path: Path):
+    with collecting(tmp_path, "learner.learning_rate=0.003") as (run, collection):
+        before = run.evaluate()["nash_conv"]
+        for _ in range(60):
+            metrics = run.step()
+        assert run.evaluate()["nash_conv"] < 0.8 * before
+        assert 0 < metrics["collection/staleness"] <= 3
+        pids = collection.pids
+        assert len(pids) == 2
+    assert not any(alive(pid) for pid in pids)
+
+
+def test_an_actor_that_dies_is_replaced_within_seconds(tmp_path: Path):
+    with collecting(tmp_path) as (_, collection):
+        collection.collect(512)
+        victim = collection.pids[0]
+        os.kill(victim, signal.SIGKILL)
+        started = time.monotonic()
+        while victim in collection.pids:
+            collection.collect(512)
+        for _ in range(4):
+            collection.collect(512)
+        assert time.monotonic() - started < 5
+        assert collection.counts.restarts == 1
+        assert all(alive(pid) for pid in collection.pids)
+
+
+@pytest.mark.parametrize("memory", ["none", "gru"])
+def test_one_process_decides_for_all_actors_as_each_would_by_itself(tmp_path: Path, memory: str):
+    settings = ("collection.inference=central", f"policy.memory={memory}", "learner.sequence_length=2")
+    with collecting(tmp_path, *settings) as (run, collection):
+        collection.follow(Lineups((Pair(SELF, SELF, 1.0), Pair(SELF, PlayerSource("scripted", "random"), 1.0))))
+        for _ in range(3):
+            episodes = collection.collect(512).episodes[MAIN]
+        batch = to_batch(episodes, 2, run.policy, torch.device("cpu"))
+        log_prob = batch.run_all(run.policy).log_probs.gather(1, batch.action[:, None])[:, 0]
+        np.testing.assert_allclose(episodes.log_prob, log_prob.numpy(), atol=1e-5)
+        victim = collection.pids[0]
+        os.kill(victim, signal.SIGKILL)
+        while victim in collection.pids:
+            collection.collect(512)
+        for _ in range(3):
+            episodes = collection.collect(512).episodes[MAIN]
+        batch = to_batch(episodes, 2, run.policy, torch.device("cpu"))
+        log_prob = batch.run_all(run.policy).log_probs.gather(1, batch.action[:, None])[:, 0]
+        np.testing.assert_allclose(episodes.log_prob, log_prob.numpy(), atol=1e-5)
+
+
+def test_when_central_inference_dies_everything_begins_anew(tmp_path: Path):
+    with collecting(tmp_path, "collection.inference=central") as (_, collection):
+        collection.collect(512)
+        before = collection.pids
+        assert collection.inference_pid is not None
+        os.kill(collection.inference_pid, signal.SIGKILL)
+        started = time.monotonic()
+        time.sleep(1.0)  # so that all actors have lost their line before anybody looks
+        while set(before) & set(collection.pids):
+            collection.collect(512)
+        after = collection.pids
+        for _ in range(8):
+            collection.collect(512)
+        assert time.monotonic() - started < 20
+        assert not any(alive(pid) for pid in before)
+        assert collection.pids == after  # none was replaced again
+        assert collection.counts.restarts == 2
+
+
+def test_a_sentence_of_central_inference_reaches_the_person(tmp_path: Path):
+    with collecting(tmp_path, "collection.inference=central") as (_, collection):
+        collection.follow(Lineups((Pair(SELF, PlayerSource("frozen", "missing.safetensors"), 1.0),)))
+        with pytest.raises(UserError, match=r"There is no policy at .*missing\.safetensors"):
+            collection.collect(512)
+
+
+def test_no_two_actors_play_matches_of_the_same_number_or_seed(tmp_path: Path):
+    with collecting(tmp_path) as (_, collection):
+        first = collection.collect(2048).episodes[MAIN]
+        snapshot = collection.snapshot()
+    assert len(set(zip(first.match.tolist(), first.seat.tolist(), strict=True))) == first.episodes
+    assert len(set((first.match >> 40).tolist())) == 2
+    with collecting(tmp_path) as (_, resumed):
+        resumed.restore(snapshot)
+        later = resumed.collect(2048).episodes[MAIN]
+    assert not set((first.match >> 40).tolist()) & set((later.match >> 40).tolist())
+
+
+def test_an_actor_that_dies_while_the_learner_is_busy_elsewhere_is_replaced_by_a_look(tmp_path: Path):
+    with collecting(tmp_path) as (_, collection):
+        collection.collect(512)
+        victim = collection.pids[0]
+        os.kill(victim, signal.SIGKILL)
+        wait_until(lambda: collection.tend() or victim not in collection.pids, 5)
+        assert all(alive(pid) for pid in collection.pids)
+
+
+def test_an_actor_that_stands_still_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(parallel, "_STANDSTILL", 2.0)
+    with collecting(tmp_path, "collection.actors=1") as (_, collection):
+        collection.collect(512)
+        (victim,) = collection.pids
+        os.kill(victim, signal.SIGSTOP)
+        for _ in range(4):  # beyond what it has handed over
+            collection.collect(512)
+        assert victim not in collection.pids
+        assert not alive(victim)
+
+
+def test_an_actor_that_cannot_play_ends_the_run_with_its_sentence(tmp_path: Path):
+    with collecting(tmp_path) as (_, collection):
+        collection.follow(Lineups((Pair(SELF, PlayerSource("frozen", "missing.safetensors"), 1.0),)))
+        with pytest.raises(UserError, match=r"There is no policy at .*missing\.safetensors"):
+            collection.collect(512)
+
+
+def start(*arguments: str) -> "subprocess.Popen[str]":
+    program = "import sys; from nemesis.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def children(pid: int) -> list[int]:
+    """Return all processes below one."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            child = int(path.parent.name)
+            found += [child, *children(child)]
+    return found
+
+
+def started_run(path: Path) -> "subprocess.Popen[str]":
+    process = start("train", "leduc", *SETTINGS, "checkpoints.interval=3", "updates=100000", "--run", str(path))
+    wait_until(lambda: (path / "checkpoints" / "update-00000006").exists() or process.poll() is not None, 120)
+    assert process.poll() is None, process.communicate()[0]
+    return process
+
+
+def test_when_the_learner_is_killed_no_process_outlives_it_and_the_run_goes_on(tmp_path: Path):
+    path = tmp_path / "run"
+    process = started_run(path)
+    family = children(process.pid)
+    assert len(family) >= 3  # two actors and whoever starts them
+    process.kill()
+    process.wait()
+    assert wait_until(lambda: not any(alive(pid) for pid in family), 2.0) < 2.0
+    lines = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
+    newest = max(int(one.name.removeprefix("update-")) for one in (path / "checkpoints").glob("update-*"))
+    decisions = next(line["collection/decisions"] for line in lines if line["update"] == newest)
+    resumed = start("resume", str(path), f"updates={newest + 5}")
+    output, _ = resumed.communicate(timeout=120)
+    assert resumed.returncode == 0, output
+    lines = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
+    assert lines[-1]["update"] == newest + 5
+    assert lines[-1]["collection/decisions"] >= decisions + 5 * 512
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_saves_and_ends_within_seconds(tmp_path: Path, number: signal.Signals):
+    path = tmp_path / "run"
+    process = started_run(path)
+    family = children(process.pid)
+    process.send_signal(number)
+    started = time.monotonic()
+    output, _ = process.communicate(timeout=10)
+    assert time.monotonic() - started < 10
+    assert "Stopped and saved" in output
+    wait_until(lambda: not any(alive(pid) for pid in family), 2.0)
