@@ -1,0 +1,151 @@
+"""A run's opposition: its opponent pool and its exploiters, turned into lineups.
+
+Everything here is also written to `population.json` in the run's folder, for people and for the dashboard.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from nemesis.core.game import Game
+from nemesis.policies.config import PolicyConfig
+from nemesis.policies.policy import Policy
+from nemesis.population.exploitation import AgainstVictim
+from nemesis.population.exploiters import MEMBERS, Exploiters
+from nemesis.population.members import Member
+from nemesis.population.opponent_pool import FIRST_RATING, OpponentPool
+from nemesis.runtime.assembly import open_any_policy
+from nemesis.runtime.collector import Harvest
+from nemesis.runtime.config import RunConfig
+from nemesis.runtime.interrupts import Stop, StoppedError, never
+from nemesis.runtime.lineups import EXPLOITER, Lineups, PlayerSource
+from nemesis.runtime.opponents import opponent_names
+from nemesis.runtime.opposition import Opposition, SelfPlay
+from nemesis.runtime.policy_files import save_policy
+from nemesis.runtime.run_directory import replace_file
+
+REGISTRY = "population.json"
+
+
+def open_league(config: RunConfig, game: Game, folder: Path) -> Opposition:
+    """Return the opposition that a run is configured for."""
+    if config.opponents.victim:
+        return AgainstVictim(config.opponents.victim, game, folder)
+    if config.opponents.only_self and not config.exploiter.interval:
+        return SelfPlay()
+    return League(config, game, folder)
+
+
+class League:
+    """Decides whom the policy meets, and trains exploiters against it."""
+
+    def __init__(self, config: RunConfig, game: Game, folder: Path) -> None:
+        self._config = config
+        self._game = game
+        self._folder = folder
+        self._pool = OpponentPool(config.opponents, config.seed)
+        self._exploiters = Exploiters(config, game, folder, config.seed) if config.exploiter.interval else None
+        self._cloned = [] if (folder / REGISTRY).exists() else self._open_cloned()  # a run that goes on has copies
+        if config.opponents.shares.scripted:
+            for name in opponent_names(game, config.opponents.scripted):
+                self._pool.add(Member(name, "scripted", PlayerSource("scripted", name), FIRST_RATING, 0))
+        for number, path in enumerate(config.opponents.cloned):
+            source = PlayerSource("frozen", (MEMBERS / f"cloned-{number}.safetensors").as_posix())
+            self._pool.add(Member(f"cloned-{number}", "cloned", source, FIRST_RATING, 0, parent=path))
+        self._pool.draw()
+
+    @property
+    def lineups(self) -> Lineups:
+        pairs = self._pool.pairs()
+        exploiting = self._exploiters.pair if self._exploiters else None
+        if exploiting is None:
+            return Lineups(pairs)
+        rest = 1.0 - exploiting.share
+        return Lineups((*(replace(pair, share=rest * pair.share) for pair in pairs), exploiting))
+
+    @property
+    def learners(self) -> Mapping[str, tuple[Policy, int]]:
+        return {EXPLOITER: (self._exploiters.policy, self._exploiters.version)} if self._exploiters else {}
+
+    def begin(self) -> None:
+        """Write what a new run needs on disk."""
+        for number, (policy, config) in enumerate(self._cloned):
+            file = self._folder / MEMBERS / f"cloned-{number}.safetensors"
+            save_policy(file, policy, config, self._game, {"from": self._config.opponents.cloned[number]})
+        self._register()
+
+    def note(
+        self, harvest: Harvest, policy: Policy, average: Policy, update: int, stop: Stop = never
+    ) -> dict[str, float]:
+        self._pool.note(harvest.outcomes)
+        self._pool.advance(update)
+        changed = self._freeze(policy, update)
+        metrics: dict[str, float] = {}
+        if self._exploiters:
+            metrics = self._exploiters.learn(harvest.episodes.get(EXPLOITER))
+            if self._exploiters.ready:
+                metrics |= self._judge(update, stop)
+                changed = True
+            if self._exploiters.victim is None and update % self._config.exploiter.interval == 0:
+                victim = average if self._config.exploiter.victim == "average" else policy
+                self._exploiters.begin(victim, update)
+        if changed or update % self._config.opponents.rotation == 0:
+            self._register()
+        return metrics | self._pool.metrics()
+
+    def state(self) -> dict[str, Any]:
+        return {"pool": self._pool.state()} | ({"exploiters": self._exploiters.state()} if self._exploiters else {})
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._pool.restore(state["pool"])
+        if self._exploiters:
+            self._exploiters.restore(state["exploiters"])
+        self._register()
+
+    def _open_cloned(self) -> list[tuple[Policy, PolicyConfig]]:
+        return [open_any_policy(Path(path), self._game) for path in self._config.opponents.cloned]
+
+    def _freeze(self, policy: Policy, update: int) -> bool:
+        """Add a copy of the policy as it is to the pool, if it is time."""
+        settings = self._config.opponents
+        if not settings.shares.past or update % settings.past_interval:
+            return False
+        name = f"past-{update:08d}"
+        file = MEMBERS / f"{name}.safetensors"
+        save_policy(self._folder / file, policy, self._config.policy, self._game, {"update": update})
+        source = PlayerSource("frozen", file.as_posix())
+        self._pool.add(Member(name, "past", source, self._pool.rating, update, parent=f"update {update}"))
+        return True
+
+    def _judge(self, update: int, stop: Stop) -> dict[str, float]:
+        """See what the exploiter has come to; one that passed is met at once. If stopped, that is left for later."""
+        assert self._exploiters is not None  # noqa: S101
+        try:
+            verdict = self._exploiters.judge(stop)
+        except StoppedError:
+            return {}
+        if verdict.file is not None and self._config.opponents.shares.exploiter:
+            name = f"exploiter-{verdict.update:08d}"
+            source = PlayerSource("frozen", verdict.file)
+            member = Member(name, "exploiter", source, self._pool.rating, update, parent=f"update {verdict.update}")
+            self._pool.add(member)
+            self._pool.draw(wanted=member)
+        return {
+            "exploiter/win_rate": verdict.win_rate,
+            "exploiter/win_rate_low": verdict.low,
+            "exploiter/win_rate_high": verdict.high,
+            "exploiter/victim": float(verdict.update),
+            "exploiter/decisions": float(verdict.decisions),
+            "exploiter/joined": float(verdict.joined),
+        }
+
+    def _register(self) -> None:
+        verdicts = self._exploiters.verdicts if self._exploiters else []
+        registry = {
+            "rating": self._pool.rating,
+            "members": [member.as_json() for member in self._pool.members.values()],
+            "exploiters": [asdict(verdict) for verdict in verdicts],
+        }
+        replace_file(self._folder / REGISTRY, json.dumps(registry, indent=2) + "\n")

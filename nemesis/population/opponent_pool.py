@@ -1,0 +1,205 @@
+"""The opponent pool: who is there to be met, how the policy fares against each, and whom it meets next.
+
+A match is first given to a category, by the categories' shares, then to a member, by the sampling rule. With a
+curriculum the shares move toward the categories that the policy loses to:
+
+    share ← share + curriculum · (wanted − share),   wanted ∝ 1 − win rate against the category
+
+while each keeps a floor and self-play keeps the most.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nemesis.core.game import SEATS
+from nemesis.core.random import generator_state, restore_generator
+from nemesis.population.members import CATEGORIES, DRAWN, LOST, WON, Category, Member, WinRate
+from nemesis.population.sampling import chances
+from nemesis.runtime.config import OpponentsConfig
+from nemesis.runtime.lineups import MAIN, Outcomes, Pair, PlayerSource
+
+FIRST_RATING = 1000.0
+_ELO_STEP = 4.0  # points for a match that was won against all odds
+_ELO_SCALE = 400.0
+_HALVINGS = 40
+_DROPPED: tuple[Category, ...] = ("past", "exploiter")  # what a run makes, and may therefore let go
+
+_SELF = PlayerSource("learning", MAIN)
+
+
+class OpponentPool:
+    """All members, and the policy's standing among them."""
+
+    def __init__(self, config: OpponentsConfig, seed: int) -> None:
+        self._config = config
+        self._generator = np.random.default_rng(seed)
+        self.members: dict[str, Member] = {}
+        self.rating = FIRST_RATING  # of the policy
+        self.win_rates: dict[Category, WinRate] = {category: WinRate() for category in CATEGORIES}
+        start = config.shares.model_dump()
+        self.shares: dict[Category, float] = {category: start[category] for category in CATEGORIES}
+        self.met: dict[str, float] = {}  # member → share of the policy's matches that are against it
+        self.matches = Counter(self=0, others=0, credited=0)  # that ended by play; some rivals may have left meanwhile
+
+    def add(self, member: Member) -> None:
+        """Let a member be met from now on; if there are too many, the weakest goes."""
+        self.members[member.name] = member
+        made = [one for one in self.members.values() if one.category in _DROPPED]
+        if len(made) > self._config.members:
+            others = [one for one in made if one is not member and len(self.of(one.category)) > 1]
+            self._drop(min(others or made, key=lambda one: one.rating))
+
+    def of(self, category: Category) -> list[Member]:
+        return [member for member in self.members.values() if member.category == category]
+
+    def note(self, outcomes: Outcomes) -> None:
+        """Take in the results of matches between the policy and members."""
+        if _SELF not in outcomes.players:
+            return
+        policy = outcomes.players.index(_SELF)
+        own = (outcomes.player == policy).sum(axis=1)[outcomes.played]
+        self.matches["self"] += int((own == SEATS).sum())
+        self.matches["others"] += int((own == 1).sum())
+        by_source = {member.source: member for member in self.members.values()}
+        for number, source in enumerate(outcomes.players):
+            member = by_source.get(source)
+            if member is None:
+                continue
+            for seat in range(SEATS):
+                met = (outcomes.player[:, seat] == policy) & (outcomes.player[:, 1 - seat] == number) & outcomes.played
+                if met.any():
+                    self._note_one(member, seat, outcomes.returns[met, seat])
+
+    def advance(self, update: int) -> None:
+        """Move the shares, let go of members that have fallen behind, and from time to time meet others."""
+        self._move_shares()
+        behind = [one for one in self.members.values() if self.rating - one.rating > self._config.rating_gap]
+        for member in behind:
+            if member.category in _DROPPED and len(self.of(member.category)) > 1:
+                self._drop(member)
+        if update % self._config.rotation == 0:
+            self.draw()
+
+    def draw(self, wanted: Member | None = None) -> None:
+        """Choose whom to meet next, somebody who is wanted among them."""
+        shares = self._possible_shares()
+        others = {category: share for category, share in shares.items() if category != "self" and share > 0}
+        self.met = {}
+        for category, share in others.items():
+            members = self.of(category)
+            chance = chances(members, self.rating, self._config)
+            quota = max(1, round(self._config.at_once * share / sum(others.values())))
+            drawn = self._generator.choice(
+                len(members), quota, p=chance
+            )  # whoever is drawn twice is met twice as often
+            if wanted in members:
+                drawn[-1] = members.index(wanted)
+            place, count = np.unique(drawn, return_counts=True)
+            met = zip(place, count / quota, strict=True)
+            self.met |= {members[one].name: share * float(part) for one, part in met}
+
+    def pairs(self) -> tuple[Pair, ...]:
+        """Return whom the policy meets, itself first; the shares sum to one."""
+        others = [Pair(_SELF, self.members[name].source, share) for name, share in self.met.items()]
+        alone = 1.0 - sum(self.met.values())
+        return (Pair(_SELF, _SELF, alone), *others) if alone > 1e-9 else tuple(others)
+
+    def metrics(self) -> dict[str, float]:
+        figures = {"opponents/rating": self.rating, "opponents/members": float(len(self.members))}
+        for category, share in self._possible_shares().items():
+            if share > 0:
+                figures[f"opponents/share/{category}"] = share
+                if category != "self":
+                    figures[f"opponents/win_rate/{category}"] = self.win_rates[category].rate
+        for name, share in self.met.items():
+            member = self.members[name]
+            figures[f"opponents/member_share/{name}"] = share
+            figures[f"opponents/member_win_rate/{name}"] = member.against.rate
+            figures[f"opponents/member_rating/{name}"] = member.rating
+        return figures
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "generator": [int(word) for word in generator_state(self._generator)],
+            "members": [member.as_json() for member in self.members.values()],
+            "rating": self.rating,
+            "win_rates": {category: [rate.score, rate.weight] for category, rate in self.win_rates.items()},
+            "shares": dict(self.shares),
+            "met": dict(self.met),
+            "matches": dict(self.matches),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        restore_generator(self._generator, np.array(state["generator"], dtype=np.uint64))
+        self.members = {one["name"]: Member.from_json(one) for one in state["members"]}
+        self.rating = state["rating"]
+        self.win_rates = {category: WinRate(*rate) for category, rate in state["win_rates"].items()}
+        self.shares = dict(state["shares"])
+        self.met = dict(state["met"])
+        self.matches = Counter(state["matches"])
+
+    def _note_one(self, member: Member, seat: int, returns: npt.NDArray[np.float32]) -> None:
+        """Take in what the policy earned (n,) against a member from one seat."""
+        score = np.where(returns > 0, 1.0, np.where(returns < 0, 0.0, 0.5))
+        member.record[seat] += np.bincount(np.select([score == 1, score == 0], [WON, LOST], DRAWN), minlength=3)
+        self.matches["credited"] += len(score)
+        member.against.note(score, self._config.memory)
+        self.win_rates[member.category].note(score, self._config.memory)
+        points = elo_points(self.rating - member.rating, float(score.sum()), len(score))
+        self.rating += points
+        member.rating -= points
+
+    def _move_shares(self) -> None:
+        speed = self._config.curriculum
+        start = self._config.shares.model_dump()
+        there = [
+            category for category in CATEGORIES if start[category] > 0 and (category == "self" or self.of(category))
+        ]
+        if not speed or len(there) < 2:
+            return
+        wanted = np.array([0.5 if category == "self" else 1 - self.win_rates[category].rate for category in there])
+        share = np.array([self.shares[category] for category in there])
+        moved = share / share.sum() + speed * (wanted / wanted.sum() - share / share.sum())
+        least = np.array([self._config.least_self if category == "self" else self._config.floor for category in there])
+        self.shares |= dict(zip(there, at_least(moved, least).tolist(), strict=True))
+
+    def _possible_shares(self) -> dict[Category, float]:
+        """Return the shares with those of empty categories spread over the others."""
+        shares = {category: share for category, share in self.shares.items() if category == "self" or self.of(category)}
+        total = sum(shares.values())
+        return {category: share / total for category, share in shares.items()} if total else {"self": 1.0}
+
+    def _drop(self, member: Member) -> None:
+        del self.members[member.name]
+        if member.name in self.met:
+            self.draw()
+
+
+def elo_points(lead: float, score: float, matches: int) -> float:
+    """Return what a player with that lead gains, and the other loses, by so many matches with that score.
+
+    The expectation is that of the ratings after the step: that of the ratings before would carry many matches far past
+    where they belong. The gain is found by halving the interval that it must lie in.
+    """
+    low, high = -_ELO_STEP * matches, _ELO_STEP * matches
+    for _ in range(_HALVINGS):
+        points = (low + high) / 2
+        expected = matches / (1 + 10 ** (-(lead + 2 * points) / _ELO_SCALE))
+        if _ELO_STEP * (score - expected) > points:
+            low = points
+        else:
+            high = points
+    return (low + high) / 2
+
+
+def at_least(share: npt.NDArray[np.float64], least: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return shares that sum to one, none below its least; what is missing is taken from those above, in proportion."""
+    spare = np.maximum(share - least, 0.0)
+    rest = spare / spare.sum() if spare.any() else np.full(len(share), 1 / len(share))
+    total = max(float(least.sum()), 1.0)  # more than everything cannot be given
+    result: npt.NDArray[np.float64] = least / total + (1.0 - least.sum() / total) * rest
+    return result

@@ -1,0 +1,95 @@
+"""Ratings from results: the Bradley–Terry model on the Elo scale, with 95 % intervals.
+
+Bradley & Terry 1952, "Rank analysis of incomplete block designs". Player i beats j with probability
+
+    p_ij = 1 / (1 + 10^((r_j − r_i) / 400))
+
+and the ratings r are those that make the results likeliest; a draw is half a win for each. Everybody has one drawn
+match against everybody they met besides, so that a player who won all of them has a rating too. Only differences mean
+anything: the mean is put at 1500. The covariance of the ratings is the pseudo-inverse of their Fisher information, in
+which a pair has the weight n_ij p_ij (1 − p_ij).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+MEAN = 1500.0
+_SCALE = 400.0 / np.log(10.0)  # Elo points in one unit of log odds
+_NORMAL_95 = 1.96
+_STEPS = 100
+_PRECISION = 1e-9
+
+_Matrix = npt.NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """A player's strength."""
+
+    name: str
+    elo: float
+    margin: float  # half the width of the 95 % interval
+    matches: int
+
+    def as_json(self) -> dict[str, Any]:
+        low, high = self.elo - self.margin, self.elo + self.margin
+        return {"name": self.name, "elo": self.elo, "low": low, "high": high, "matches": self.matches}
+
+
+def rate(names: Sequence[str], points: _Matrix) -> list[Rating]:
+    """Return ratings, best first, from points (player, player): wins and half the draws of one against the other.
+
+    Players who never met, not even by way of others, cannot be compared: that is an error.
+    """
+    played = points + points.T
+    if not _connected(played > 0):
+        raise ValueError("some players have no results that connect them to the others")
+    with_draw = points + 0.5 * (played > 0)
+    strength = _likeliest(with_draw)
+    covariance = np.linalg.pinv(_information(with_draw + with_draw.T, strength))
+    margin = _NORMAL_95 * _SCALE * np.sqrt(np.diag(covariance))
+    elo = MEAN + _SCALE * strength
+    matches = np.rint(played.sum(axis=1)).astype(int)
+    ratings = [
+        Rating(name, float(elo[place]), float(margin[place]), int(matches[place])) for place, name in enumerate(names)
+    ]
+    return sorted(ratings, key=lambda rating: -rating.elo)
+
+
+def _likeliest(points: _Matrix) -> _Matrix:
+    """Climb the log-likelihood, which is concave, by Newton's method; returns log odds (player,) with mean 0."""
+    met = points + points.T
+    strength = np.zeros(len(points))
+    for _ in range(_STEPS):
+        gradient = points.sum(axis=1) - (met * _chances(strength)).sum(axis=1)
+        step = np.linalg.pinv(_information(met, strength)) @ gradient
+        step /= max(1.0, float(np.abs(step).max()))  # no leaps while the curve is flat
+        strength = strength + step
+        if np.abs(step).max() < _PRECISION:
+            break
+    centred: _Matrix = strength - strength.mean()
+    return centred
+
+
+def _chances(strength: _Matrix) -> _Matrix:
+    """Return how likely one (player) beats the other (player)."""
+    chances: _Matrix = 1.0 / (1.0 + np.exp(strength[None, :] - strength[:, None]))
+    return chances
+
+
+def _information(met: _Matrix, strength: _Matrix) -> _Matrix:
+    chances = _chances(strength)
+    weight = met * chances * (1.0 - chances)
+    information: _Matrix = np.diag(weight.sum(axis=1)) - weight
+    return information
+
+
+def _connected(met: npt.NDArray[np.bool_]) -> bool:
+    reached = np.eye(len(met), dtype=np.bool_) | met
+    for _ in range(len(met)):
+        reached = reached @ reached
+    return bool(reached.all())

@@ -1,0 +1,44 @@
+"""Which members of a category are met more often: a weight for each, by one of five rules.
+
+uniform               1
+elo_weighted          exp(−|Δ| / temperature) within a window of rating differences Δ; the nearest if nobody is in it
+recent_weighted       decay^age, the newest having age 0
+difficulty_adjusted   exp(−(w − target)² / 2·0.15²), w the policy's win rate against the member
+prioritised           (1 − w)², or w (1 − w): prioritised fictitious self-play, Vinyals et al. 2019, "Grandmaster level
+                      in StarCraft II using multi-agent reinforcement learning"
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from nemesis.population.members import Member
+from nemesis.runtime.config import OpponentsConfig
+
+_WIDTH = 0.15  # of the win rates that difficulty_adjusted looks for
+_LEAST = 1e-3  # chance of a member beside the likeliest, so that nobody is forgotten for good
+
+
+def chances(members: Sequence[Member], rating: float, config: OpponentsConfig) -> npt.NDArray[np.float64]:
+    """Return how likely each member (n,) is to be met by a policy with that rating; they sum to one."""
+    win_rate = np.array([member.against.rate for member in members])
+    difference = np.abs(np.array([member.rating for member in members]) - rating)
+    match config.sampling:
+        case "uniform":
+            weight = np.ones(len(members))
+        case "elo_weighted":
+            weight = np.exp(-difference / config.elo_temperature) * (difference <= config.elo_window)
+            if not weight.any():
+                weight = (difference == difference.min()).astype(np.float64)
+        case "recent_weighted":
+            _, age = np.unique([-member.joined for member in members], return_inverse=True)
+            weight = config.recent_decay ** age.astype(np.float64)
+        case "difficulty_adjusted":
+            weight = np.exp(-((win_rate - config.target_win_rate) ** 2) / (2 * _WIDTH**2))
+        case "prioritised":
+            weight = (1 - win_rate) ** 2 if config.prioritise == "hard" else win_rate * (1 - win_rate)
+    if config.sampling != "elo_weighted":  # whose window leaves out on purpose
+        weight = np.maximum(weight, _LEAST * weight.max())
+    chance: npt.NDArray[np.float64] = weight / weight.sum()
+    return chance

@@ -1,0 +1,161 @@
+"""A run with opponents and exploiters: whom it meets, what joins, what is written down, and that it goes on exactly."""
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from duel import Duel
+from rich.console import Console
+
+from nemesis.core.config import build_config
+from nemesis.core.errors import UserError
+from nemesis.population.league import REGISTRY, open_league
+from nemesis.runtime import assembly
+from nemesis.runtime.checkpoints import load_checkpoint
+from nemesis.runtime.config import RunConfig
+from nemesis.runtime.training import Run, resume, train
+
+torch.set_num_threads(1)
+
+SETTINGS = {
+    "game": "duel:plain",
+    "updates": 12,
+    "collection": {"slots": 24, "decisions": 300},
+    "policy": {"width": 16, "layers": 1},
+    "learner": {"algorithm": "ppo", "learning_rate": 0.02, "entropy_weight": 0.01},
+    "evaluation": {"interval": 100, "matches": 20},
+    "checkpoints": {"interval": 4, "keep_last": 10},
+    "tracking": {"tensorboard": False},
+    "opponents": {
+        "shares": {"self": 0.4, "past": 0.3, "scripted": 0.3},
+        "past_interval": 3,
+        "rotation": 2,
+        "curriculum": 0.1,
+        "sampling": "prioritised",
+    },
+}
+EXPLOITED = (
+    "exploiter.interval=2",
+    "exploiter.updates=3",
+    "exploiter.decisions=150",
+    "exploiter.share=0.5",
+    "exploiter.matches=60",
+    "exploiter.learner.learning_rate=0.03",
+)
+
+
+@pytest.fixture(autouse=True)
+def duel(monkeypatch: pytest.MonkeyPatch) -> Duel:
+    """The game that every run plays, whatever its name."""
+    game = Duel(lost=range(0, 100_000, 11))
+    monkeypatch.setattr(assembly, "open_game", lambda *_: game)
+    return game
+
+
+def config(*overrides: str) -> RunConfig:
+    return build_config(RunConfig, SETTINGS, overrides)
+
+
+def trained(path: Path, *overrides: str) -> list[dict[str, float]]:
+    train(config(*overrides), path, Console(file=StringIO()), open_league)
+    return metrics(path)
+
+
+def metrics(path: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
+
+
+def registry(path: Path) -> dict:
+    return json.loads((path / REGISTRY).read_text())
+
+
+def test_the_policy_meets_itself_its_past_and_scripted_opponents(tmp_path: Path):
+    lines = trained(tmp_path)
+    names = {member["name"] for member in registry(tmp_path)["members"]}
+    assert names == {"random", "timid", "bold", *(f"past-{update:08d}" for update in (3, 6, 9, 12))}
+    assert lines[-1]["opponents/share/self"] >= 0.35
+    met = {name.rpartition("/")[2] for line in lines for name in line if name.startswith("opponents/member_share/")}
+    assert met >= {"bold", "past-00000003"}
+    for line in lines[1:]:
+        shares = [value for name, value in line.items() if name.startswith("opponents/share/")]
+        assert sum(shares) == pytest.approx(1)
+    records = {member["name"]: np.array(member["record"]) for member in registry(tmp_path)["members"]}
+    assert records["past-00000003"].sum() > 0
+    assert all(records["bold"].sum(axis=1) > 0)  # from both seats
+
+
+def test_an_exploiter_is_trained_judged_and_met_at_once_if_it_wins(tmp_path: Path):
+    lines = trained(tmp_path, *EXPLOITED, "exploiter.threshold=0", "updates=16", "opponents.shares.exploiter=0.2")
+    verdicts = registry(tmp_path)["exploiters"]
+    assert len(verdicts) >= 2
+    first = verdicts[0]
+    assert first["update"] == 2
+    assert first["joined"]
+    assert 0 <= first["low"] < first["win_rate"] < first["high"] <= 1
+    assert first["matches"] + first["voided"] == 60
+    judged = next(line for line in lines if "exploiter/win_rate" in line)
+    assert judged["exploiter/victim"] == 2
+    assert judged["opponents/member_share/exploiter-00000002"] > 0
+    assert any(member["category"] == "exploiter" for member in registry(tmp_path)["members"])
+
+
+def test_an_exploiter_that_does_not_win_enough_is_told_but_not_met(tmp_path: Path):
+    trained(tmp_path, *EXPLOITED, "exploiter.threshold=0.99", "updates=10", "opponents.shares.exploiter=0.2")
+    assert registry(tmp_path)["exploiters"]
+    assert not any(verdict["joined"] for verdict in registry(tmp_path)["exploiters"])
+    assert not any(member["category"] == "exploiter" for member in registry(tmp_path)["members"])
+
+
+@pytest.mark.parametrize("start", ["scratch", "victim"])
+def test_an_exploiter_learns_to_beat_its_victim(tmp_path: Path, start: str):
+    settings = (*EXPLOITED, f"exploiter.start={start}", "exploiter.updates=20", "exploiter.matches=300")
+    trained(tmp_path, *settings, "updates=40", "exploiter.interval=1")
+    verdict = registry(tmp_path)["exploiters"][0]
+    assert verdict["update"] == 1  # a victim that has hardly learned
+    assert verdict["low"] > 0.5
+
+
+def test_a_resumed_league_ends_as_one_that_was_never_stopped(tmp_path: Path):
+    straight, stopped = tmp_path / "straight", tmp_path / "stopped"
+    settings = (*EXPLOITED, "exploiter.threshold=0", "opponents.shares.exploiter=0.2")
+    trained(straight, *settings)
+    step = Run.step
+
+    def failing(run: Run) -> dict[str, float]:
+        if run.update == 10:
+            raise UserError("Something broke half way.")
+        return step(run)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "step", failing)
+        with pytest.raises(UserError, match="half way"):
+            trained(stopped, *settings)
+    resume(stopped, [], Console(file=StringIO()), open_league)
+    ours, theirs = (load_checkpoint(path / "checkpoints" / "update-00000012") for path in (stopped, straight))
+    for group in ("weights", "average", "opposition", "collection"):
+        expected = theirs.tensors(group)
+        for name, tensor in ours.tensors(group).items():
+            assert torch.equal(tensor, expected[name]), (group, name)
+    assert ours.state["opposition"] == theirs.state["opposition"]
+    assert registry(stopped) == registry(straight)
+
+
+def test_cloned_policies_are_copied_into_the_run_and_met(tmp_path: Path):
+    trained(tmp_path / "teacher", "updates=4")
+    lines = trained(
+        tmp_path / "run", f"opponents.cloned={tmp_path / 'teacher'}", "opponents.shares.cloned=0.3", "updates=4"
+    )
+    assert (tmp_path / "run" / "members" / "cloned-0.safetensors").exists()
+    assert lines[-1]["opponents/member_share/cloned-0"] > 0
+    (tmp_path / "teacher").rename(tmp_path / "gone")
+    resume(tmp_path / "run", ["updates=6"], Console(file=StringIO()), open_league)
+    assert metrics(tmp_path / "run")[-1]["update"] == 6
+
+
+def test_a_run_without_opponents_is_plain_self_play(tmp_path: Path):
+    lines = trained(tmp_path, "opponents.shares.past=0", "opponents.shares.scripted=0", "updates=2")
+    assert not any(name.startswith("opponents/") for name in lines[-1])
+    assert not (tmp_path / REGISTRY).exists()
