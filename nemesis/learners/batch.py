@@ -28,6 +28,14 @@ class Output:
     log_probs: Tensor  # (n, action)
     value: Tensor  # (n,)
     value_logits: Tensor | None  # (n, bin)
+    foresight: Tensor | None = None  # (n, deed, thought)
+
+    def at(self, rows: Tensor) -> "Output":
+        """Return what is said about some of the decisions: rows (k,)."""
+        parts = (self.value_logits, self.foresight)
+        return Output(
+            self.row[rows], self.log_probs[rows], self.value[rows], *(None if p is None else p[rows] for p in parts)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,7 @@ class Batch:
     start: Tensor  # (sequence,) first row
     length: Tensor  # (sequence,)
     state: Tensor  # (sequence, state)
+    rival: Tensor | None = None  # (decision, deed) what the opponent did at that moment, −1 if unknown
 
     @property
     def decisions(self) -> int:
@@ -53,20 +62,14 @@ class Batch:
         # Padding repeats the row's last decision: a legal input whose output is dropped.
         row = start[:, None] + torch.minimum(steps, length[:, None] - 1)  # (sequence, time)
         output = forward(self.view[row], self.mask[row], self.state[sequences])
-        if len(steps) == 1:
-            logits = output.value_logits
-            return Output(
-                row=row[:, 0],
-                log_probs=output.log_probs[:, 0],
-                value=output.value[:, 0],
-                value_logits=None if logits is None else logits[:, 0],
-            )
-        valid = steps < length[:, None]
+        # All are valid where there is but one step, and a view of them is cheaper than a copy.
+        valid = (slice(None), 0) if len(steps) == 1 else steps < length[:, None]
         return Output(
             row=row[valid],
             log_probs=output.log_probs[valid],
             value=output.value[valid],
             value_logits=None if output.value_logits is None else output.value_logits[valid],
+            foresight=None if output.foresight is None else output.foresight[valid],
         )
 
     def run_all(self, forward: PolicyModule) -> Output:
@@ -113,6 +116,7 @@ def to_batch(trajectories: Trajectories, sequence_length: int, policy: PolicyMod
         start=_move(start, device),
         length=_move(length, device),
         state=_move(_starting_states(trajectories, start, policy.state_size), device),
+        rival=None if trajectories.rival is None else _move(trajectories.rival, device),
     )
 
 

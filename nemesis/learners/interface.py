@@ -20,6 +20,9 @@ class SequenceOutput(Protocol):
     @property
     def value_logits(self) -> Tensor | None: ...  # (batch, time, bin)
 
+    @property
+    def foresight(self) -> Tensor | None: ...  # (batch, time, deed, thought), to `foresee` what the opponent does
+
 
 class PolicyModule(Protocol):
     """A torch module that maps sequences of views to action probabilities and values."""
@@ -30,7 +33,12 @@ class PolicyModule(Protocol):
     @property
     def atoms(self) -> Tensor | None: ...  # (bin,) what the bins of a categorical value stand for
 
+    @property
+    def has_foresight(self) -> bool: ...
+
     def __call__(self, view: Tensor, mask: Tensor, state: Tensor) -> SequenceOutput: ...
+
+    def foresee(self, thoughts: Tensor) -> Tensor: ...  # (n, thought) → (n, class) logits
 
     def parameters(self) -> Iterator[nn.Parameter]: ...
 

@@ -41,9 +41,14 @@ def two_hot(target: Tensor, atoms: Tensor) -> Tensor:
     return weights.scatter_(1, low[:, None], 1 - high_weight).scatter_(1, low[:, None] + 1, high_weight)
 
 
+def foresight_loss(logits: Tensor, label: Tensor, decisions: int) -> Tensor:
+    """Cross-entropy of the classes (k,) that are known among so many decisions, summed, for each decision."""
+    return functional.cross_entropy(logits.float(), label, reduction="sum") / decisions
+
+
 def entropy(log_probs: Tensor) -> Tensor:
     """Return the mean entropy."""
-    return -(log_probs.softmax(-1) * log_probs).sum(-1).mean()
+    return -(log_probs.exp() * log_probs).sum(-1).mean()
 
 
 def kl(log_probs: Tensor, other: Tensor) -> Tensor:
@@ -53,7 +58,7 @@ def kl(log_probs: Tensor, other: Tensor) -> Tensor:
 
 def kl_each(log_probs: Tensor, other: Tensor) -> Tensor:
     """Return KL(π ‖ other) of each decision: (n,)."""
-    return (log_probs.softmax(-1) * (log_probs - other)).sum(-1)
+    return (log_probs.exp() * (log_probs - other)).sum(-1)
 
 
 def uniform_log_probs(mask: Tensor) -> Tensor:

@@ -38,7 +38,12 @@ class GuardedOptimiser:
     ) -> None:
         self._parameters = list(parameters)
         self._optimiser = torch.optim.AdamW(
-            self._parameters, lr=0.0, betas=(momentum, 0.999), eps=1e-5, weight_decay=weight_decay
+            self._parameters,
+            lr=0.0,
+            betas=(momentum, 0.999),
+            eps=1e-5,
+            weight_decay=weight_decay,
+            fused=device.type == "cpu",
         )
         self._scaler = torch.amp.GradScaler(device.type, enabled=precision == "float16" and device.type == "cuda")
         self._gradient_clip = gradient_clip
@@ -106,6 +111,8 @@ class Forward:
     def __init__(self, policy: PolicyModule, device: torch.device, *, precision: str, compile_it: bool) -> None:
         self.state_size = policy.state_size
         self.atoms = policy.atoms
+        self.has_foresight = policy.has_foresight
+        self.foresee = policy.foresee
         self.parameters = policy.parameters
         self.state_dict = policy.state_dict
         self.load_state_dict = policy.load_state_dict
@@ -134,7 +141,8 @@ class Forward:
         try:
             with torch.enable_grad():
                 output = compiled(view, mask, state)
-                torch.autograd.grad(output.log_probs.sum() + output.value.sum(), list(self.parameters()))
+                said = output.log_probs.sum() + output.value.sum()
+                torch.autograd.grad(said, list(self.parameters()), allow_unused=True)
         except Exception as error:  # a compiler may fail in any way
             self._give_up_compiling(error)
         else:

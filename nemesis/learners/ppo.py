@@ -5,16 +5,21 @@
 Schulman et al. 2017, "Proximal Policy Optimization Algorithms". Advantages come from GAE, or from V-trace where data
 is stale. Annealed entropy is what makes it a serious learner of games with hidden information: Rudolph, Sokota et al.
 2025, "Reevaluating Policy Gradient Methods for Imperfect-Information Games".
+
+Two additions, both off at first. *Foresight*: a head of the policy predicts what the opponent does at the same moment,
+and its cross-entropy is one more loss. *Advantage filtering*: the policy learns from the decisions with the largest |A|
+alone, the value from all.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
+from nemesis.core.errors import UserError
 from nemesis.core.game import FloatArray
 from nemesis.core.schedule import Schedule
 from nemesis.core.settings import Settings
@@ -45,8 +50,15 @@ class PPOConfig(Settings):
     value_lambda: float = Field(0.95, ge=0, le=1, description="λ of the value's targets")
     ratio_limit: float = Field(1.0, gt=0, description="V-trace's cap on importance ratios")
     normalise_advantages: bool = Field(False, description="scale advantages of a batch to mean 0 and deviation 1")
+    advantage_share: float = Field(
+        1.0, gt=0, le=1, description="share of a batch, those of largest |advantage|, that the policy learns from"
+    )
     value_weight: float = Field(0.5, ge=0, description="weight of the value loss")
     entropy_weight: Schedule = Field(constant(0.05), description="weight of the entropy bonus, a number or a schedule")
+    foresight_weight: Schedule = Field(
+        constant(0.0),
+        description="weight of predicting what the opponent does, a number or a schedule; needs policy.foresight",
+    )
     gradient_clip: float = Field(1.0, gt=0, description="largest gradient norm")
     kl_stop: float | None = Field(None, gt=0, description="leave an update early past this KL from the data policy")
     weight_decay: float = Field(0.0, ge=0, description="AdamW's weight decay")
@@ -70,6 +82,8 @@ class Targets:
 
     advantage: Tensor  # (decision,)
     value: Tensor  # (decision,)
+    telling: Tensor | None = None  # (decision,) which of them the policy learns from; None for all
+    telling_share: float = 1.0  # of the decisions
 
 
 def estimate(
@@ -91,7 +105,12 @@ def estimate(
         target = value + gae(rewards, value, offsets, config.discount, config.value_lambda)
     if config.normalise_advantages:
         advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
-    return Targets(advantage=advantage, value=target)
+    if config.advantage_share == 1:
+        return Targets(advantage=advantage, value=target)
+    count = max(1, round(config.advantage_share * len(advantage)))
+    telling = torch.zeros_like(advantage, dtype=torch.bool)
+    telling[advantage.abs().topk(count, sorted=False).indices] = True
+    return Targets(advantage=advantage, value=target, telling=telling, telling_share=count / len(advantage))
 
 
 def surrogate(output: Output, batch: Batch, targets: Targets, clip: float) -> Tensor:
@@ -101,25 +120,35 @@ def surrogate(output: Output, batch: Batch, targets: Targets, clip: float) -> Te
     return losses.clipped_surrogate(log_prob, batch.log_prob[row], targets.advantage[row], clip)
 
 
-def with_critic(
-    policy: Tensor,
+PolicyLoss: TypeAlias = Callable[[Output], tuple[Tensor, Metrics]]
+"""From what the policy says about some decisions to its loss, the mean over them, and metrics."""
+
+
+def actor_critic_loss(
     output: Output,
+    policy_loss: PolicyLoss,
     batch: Batch,
     targets: Targets,
-    atoms: Tensor | None,
+    forward: PolicyModule,
     config: PPOConfig,
     progress: float,
 ) -> tuple[Tensor, Metrics]:
-    """Add the value loss and the entropy bonus to a policy loss; returns the sum and its parts."""
+    """Add entropy bonus, value loss and foresight to a policy loss; returns the sum and its parts."""
     row = output.row
-    value = losses.value_loss(output.value, output.value_logits, atoms, targets.value[row])
-    entropy = losses.entropy(output.log_probs)
-    total = policy + config.value_weight * value - config.entropy_weight.at(progress) * entropy
+    telling, share = _telling(output, targets)
+    policy, metrics = policy_loss(telling)
+    entropy = losses.entropy(telling.log_probs)
+    value = losses.value_loss(output.value, output.value_logits, forward.atoms, targets.value[row])
+    total = share * (policy - config.entropy_weight.at(progress) * entropy) + config.value_weight * value
+    if batch.rival is not None and output.foresight is not None and config.foresight_weight.at(progress) > 0:
+        foresight, seen = _foresight(output.foresight, batch.rival[row].long(), forward)
+        total = total + config.foresight_weight.at(progress) * foresight
+        metrics |= seen
     with torch.no_grad():
         log_ratio = losses.chosen(output.log_probs, batch.action[row]) - batch.log_prob[row]
-        metrics = {
+        metrics |= {
             "loss": total,
-            "policy_loss": policy,
+            "policy_loss": share * policy,
             "value_loss": value,
             "entropy": entropy,
             "kl_old": (log_ratio.exp() - 1 - log_ratio).mean(),  # Schulman's low-variance estimate
@@ -128,12 +157,38 @@ def with_critic(
     return total, metrics
 
 
+def _telling(output: Output, targets: Targets) -> tuple[Output, float]:
+    """Return the decisions that the policy learns from, and their share of these over their share of the batch.
+
+    So weighted, means over them add up to the mean over those of the batch, however they fall into minibatches.
+    """
+    if targets.telling is None:
+        return output, 1.0
+    rows = targets.telling[output.row].nonzero()[:, 0]
+    share = len(rows) / (targets.telling_share * len(output.row))
+    return output.at(rows if len(rows) else rows.new_zeros(1)), share  # where there are none, any one without weight
+
+
+def _foresight(thoughts: Tensor, rival: Tensor, forward: PolicyModule) -> tuple[Tensor, Metrics]:
+    """Return the loss of foreseeing what the opponent did, as far as it is known: thoughts (n, deed, …), (n, deed)."""
+    known = rival >= 0
+    label = rival[known]
+    logits = forward.foresee(thoughts[known])
+    loss = losses.foresight_loss(logits, label, len(rival))
+    with torch.no_grad():
+        hits = (logits.argmax(-1) == label).sum() / max(len(label), 1)
+    return loss, {"foresight_loss": loss, "foresight_accuracy": hits}
+
+
 class ActorCritic:
     """What PPO and its regularised relatives hold in common: policy, optimiser, averaged weights, generator."""
 
     def __init__(self, policy: PolicyModule, config: PPOConfig, device: torch.device, seed: int) -> None:
         self.policy = policy
         self.device = device
+        wanted = max(config.foresight_weight.start, config.foresight_weight.end) > 0
+        if wanted and not policy.has_foresight:
+            raise UserError("learner.foresight_weight needs a policy with a head for it; set policy.foresight=true.")
         self.forward = Forward(policy, device, precision=config.precision, compile_it=config.compile)
         self.optimiser = GuardedOptimiser(
             policy.parameters(),
@@ -177,9 +232,11 @@ class PPO:
         reward = rewards_of(trajectories, config.discount)
         targets = estimate(batch, trajectories, reward, core.forward, config)
 
+        def policy_loss(output: Output) -> tuple[Tensor, Metrics]:
+            return surrogate(output, batch, targets, config.clip), {}
+
         def loss(output: Output) -> tuple[Tensor, Metrics]:
-            policy = surrogate(output, batch, targets, config.clip)
-            return with_critic(policy, output, batch, targets, core.forward.atoms, config, progress)
+            return actor_critic_loss(output, policy_loss, batch, targets, core.forward, config, progress)
 
         return improve(core, batch, loss, config, progress)
 

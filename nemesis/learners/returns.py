@@ -62,9 +62,10 @@ class _Ragged:
 
     def __init__(self, offsets: IntArray, device: torch.device) -> None:
         lengths = np.diff(offsets)
-        self._start = torch.from_numpy(offsets[:-1].copy()).to(device)
-        self._length = torch.from_numpy(lengths).to(device)
-        self._steps = int(lengths.max())
+        self._shape = int(lengths.max()), len(lengths)
+        episode = np.repeat(np.arange(len(lengths)), lengths)
+        step = np.arange(offsets[-1]) - offsets[episode]
+        self._place = torch.from_numpy(step * len(lengths) + episode).to(device)  # in (step, episode), flat
         last = np.zeros(offsets[-1], dtype=np.bool_)
         last[offsets[1:] - 1] = True
         self._last = torch.from_numpy(last).to(device)
@@ -75,11 +76,13 @@ class _Ragged:
 
     def backward_sum(self, term: Tensor, factor: Tensor) -> Tensor:
         """Solve x_t = term_t + factor_t · x_{t+1} with x = 0 past each end."""
-        result = torch.empty_like(term)
-        running = torch.zeros_like(self._start, dtype=term.dtype)
-        for step in range(self._steps - 1, -1, -1):
-            present = self._length > step
-            row = self._start + torch.where(present, step, 0)
-            running = torch.where(present, term[row] + factor[row] * running, running)
-            result[row[present]] = running[present]
-        return result
+        terms, factors = (self._padded(part) for part in (term, factor))
+        for step in range(len(terms) - 2, -1, -1):
+            terms[step].addcmul_(factors[step], terms[step + 1])
+        return terms.view(-1)[self._place]
+
+    def _padded(self, values: Tensor) -> Tensor:
+        """Return values (decision,) as (step, episode), zero past each end."""
+        padded = values.new_zeros(self._shape)
+        padded.view(-1)[self._place] = values
+        return padded

@@ -40,11 +40,11 @@ from nemesis.learners.ppo import (
     ActorCritic,
     PPOConfig,
     Targets,
+    actor_critic_loss,
     constant,
     estimate,
     improve,
     surrogate,
-    with_critic,
 )
 from nemesis.learners.returns import rewards_of
 
@@ -141,7 +141,7 @@ def anchored_update(
     """Descend PPO's loss plus the pull of each anchor."""
     targets = estimate(batch, trajectories, reward, core.forward, config)
 
-    def loss(output: Output) -> tuple[Tensor, Metrics]:
+    def policy_loss(output: Output) -> tuple[Tensor, Metrics]:
         with torch.set_grad_enabled(config.gradient == "surrogate"):  # NeuRD pulls on logits; KL is only shown then
             pulls = {anchor.name: losses.kl(output.log_probs, anchor.log_probs[output.row]) for anchor in anchors}
         if config.gradient == "neurd":
@@ -150,8 +150,10 @@ def anchored_update(
         else:
             policy = surrogate(output, batch, targets, config.clip)
             policy = policy + sum(anchor.weight * pulls[anchor.name] for anchor in anchors)
-        total, metrics = with_critic(policy, output, batch, targets, core.forward.atoms, config, progress)
-        return total, metrics | pulls
+        return policy, pulls
+
+    def loss(output: Output) -> tuple[Tensor, Metrics]:
+        return actor_critic_loss(output, policy_loss, batch, targets, core.forward, config, progress)
 
     return improve(core, batch, loss, config, progress)
 

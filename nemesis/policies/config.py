@@ -28,6 +28,12 @@ class PolicyConfig(Settings):
     value_bins: int = Field(
         51, ge=2, le=1001, description="atoms of a categorical value, even on [-1, 1]; 3 are loss, draw and win"
     )
+    init: str | None = Field(
+        None, description="policy file, checkpoint or run of the same shape that a new run takes its first weights from"
+    )
+    foresight: bool = Field(
+        False, description="also predict what the opponent does at the same moment; see learner.foresight_weight"
+    )
 
 
 class Dimensions(NamedTuple):

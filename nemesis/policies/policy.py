@@ -1,10 +1,11 @@
 """A policy: encoder of the game → memory → heads."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from torch import Tensor, nn
 
+from nemesis.core.errors import UserError
 from nemesis.policies.config import PolicyConfig, dimensions
 from nemesis.policies.heads import Heads, HeadsOutput
 from nemesis.policies.memory import memory_core
@@ -24,6 +25,16 @@ class SequenceOutput(NamedTuple):
     log_probs: Tensor  # (b, t, action) float32
     value: Tensor  # (b, t) float32
     value_logits: Tensor | None  # (b, t, bin) float32 over the policy's atoms, of a categorical value
+    foresight: Tensor | None  # (b, t, deed, thought) float32, from which `foresee` tells what the opponent does
+
+
+class PlayingPolicy(Protocol):
+    """Whatever decides for seats as a policy does."""
+
+    @property
+    def state_size(self) -> int: ...
+
+    def step(self, view: Tensor, mask: Tensor, state: Tensor) -> StepOutput: ...
 
 
 class Policy(nn.Module):
@@ -33,17 +44,25 @@ class Policy(nn.Module):
     (…, view) to a vector (…, width), which goes through the memory, and to a context, which goes past it: a tensor or a
     tuple of tensors (…, whatever), or None. The action head scores actions by what came out of the memory and by the
     context. A row whose mask allows nothing is for the caller to refuse (`heads.check_mask`), who knows which match it
-    belongs to.
+    belongs to. If the config wants foresight, the game gives a head for that too (`core.game.ForesightGame`); only
+    sequences, which learners see, go through it.
     """
 
     def __init__(
-        self, encoder: Callable[[int], nn.Module], action_head: Callable[[int], nn.Module], config: PolicyConfig
+        self,
+        encoder: Callable[[int], nn.Module],
+        action_head: Callable[[int], nn.Module],
+        config: PolicyConfig,
+        foresight_head: Callable[[int], nn.Module] | None = None,
     ) -> None:
         super().__init__()
         width = dimensions(config).width
         self.encoder = encoder(width)
         self.memory = memory_core(config)
         self.heads = Heads(config, width, action_head(width))
+        if config.foresight and foresight_head is None:
+            raise UserError("policy.foresight needs a game whose seats decide at once; leave it out here.")
+        self.foresight = foresight_head(width) if config.foresight and foresight_head is not None else None
 
     @property
     def state_size(self) -> int:
@@ -53,6 +72,10 @@ class Policy(nn.Module):
     def atoms(self) -> Tensor | None:
         """The returns (bin,) that a categorical value puts probability on; None for a scalar value."""
         return self.heads.atoms
+
+    @property
+    def has_foresight(self) -> bool:
+        return self.foresight is not None
 
     def step(self, view: Tensor, mask: Tensor, state: Tensor) -> StepOutput:
         """Decide once for each row: view (n, view), mask (n, action), state (n, state)."""
@@ -64,8 +87,18 @@ class Policy(nn.Module):
     def sequence(self, view: Tensor, mask: Tensor, state: Tensor) -> SequenceOutput:
         """Decide along each row: view (b, t, view), mask (b, t, action), state (b, state) before the first decision."""
         vector, context = self.encoder(view)
-        output: HeadsOutput = self.heads(self.memory.sequence(vector, state), context, mask)
-        return SequenceOutput(*output)
+        features = self.memory.sequence(vector, state)
+        output: HeadsOutput = self.heads(features, context, mask)
+        foresight = None if self.foresight is None else self.foresight(features, context).float()
+        return SequenceOutput(*output, foresight)
+
+    def foresee(self, thoughts: Tensor) -> Tensor:
+        """Return what thoughts (n, thought) of a sequence say of the opponent, as logits (n, class)."""
+        if self.foresight is None:
+            raise RuntimeError("The policy was built without foresight.")
+        head: Any = self.foresight
+        logits: Tensor = head.logits(thoughts)
+        return logits
 
     forward = sequence  # so that wrappers of a module (compile, data parallel) wrap what learners call
 

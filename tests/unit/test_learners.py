@@ -21,6 +21,7 @@ from nemesis.learners.interface import Learner, PolicyModule
 from nemesis.learners.optimiser import DivergedError, GuardedOptimiser
 from nemesis.learners.portfolio import Portfolio, PortfolioConfig, least_diverse
 from nemesis.learners.ppo import PPO, PPOConfig, Targets
+from nemesis.learners.returns import gae, terminal_rewards
 from nemesis.learners.rnad import Anchor, RNaD, RNaDConfig, gains, transformation
 from nemesis.policies.policy import Policy
 
@@ -108,6 +109,11 @@ def log_probs_on(policy: PolicyModule, trajectories: Trajectories) -> Tensor:
         ("ppo", {"advantage": "vtrace"}, {"advantage_lambda": 0.1}),
         ("ppo", {"advantage": "vtrace"}, {"value_lambda": 0.1}),
         ("ppo", {}, {"normalise_advantages": True}),
+        ("ppo", {}, {"advantage_share": 0.25}),
+        ("ppo", {"memory": "lstm"}, {"advantage_share": 0.25}),
+        ("magnet", {}, {"advantage_share": 0.25}),
+        ("magnet", {"gradient": "surrogate"}, {"advantage_share": 0.25}),
+        ("portfolio", {"updates": 2}, {"advantage_share": 0.25}),
         ("ppo", {}, {"learning_rate": 0.001}),
         ("ppo", {}, {"gradient_clip": 1e-6}),
         ("ppo", {}, {"weight_decay": 0.5}),
@@ -662,3 +668,35 @@ def test_neurd_credits_the_action_that_was_played_and_pulls_all_to_the_anchors()
             if action == trajectories.action[row]:
                 expected += float(advantage[row]) / max(0.2, float(np.exp(trajectories.log_prob[row])))
             assert gain[row, action].item() == pytest.approx(expected, rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize("memory", ["none", "lstm"])
+def test_the_policy_learns_from_the_largest_advantages_alone_and_the_value_from_all(memory: str):
+    policy = new_policy(memory=memory)
+    trajectories = own_data(policy)
+    noise = np.random.default_rng(0).normal(scale=0.1, size=trajectories.decisions)  # no two advantages are alike
+    trajectories = replace(trajectories, value=(trajectories.value + noise).astype(np.float32))
+    value = torch.from_numpy(trajectories.value)
+    reward = torch.from_numpy(terminal_rewards(trajectories.result, trajectories.offsets))
+    advantage = gae(reward, value, trajectories.offsets, discount=1.0, decay=0.95)
+    count = round(0.3 * len(advantage))
+    least = advantage.abs().sort(descending=True).values[count - 1]
+    told = {}
+    for share in (1.0, 0.3):
+        learner = build_learner("ppo", copy.deepcopy(policy), advantage_share=share, sequence_length=2)
+        told[share] = learner.update(trajectories, progress=0.0)
+    assert told[1.0]["policy_loss"] == pytest.approx(-float(advantage.mean()), abs=1e-5)
+    # The policy is the one that played, so that every ratio is 1.
+    expected = -float(advantage[advantage.abs() >= least].mean())
+    assert told[0.3]["policy_loss"] == pytest.approx(expected, abs=1e-4)
+    assert told[0.3]["value_loss"] == pytest.approx(told[1.0]["value_loss"], rel=1e-6)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_minibatch_without_any_large_advantage_teaches_the_value_alone(algorithm: str):
+    policy = new_policy()
+    learner = build_learner(algorithm, policy, advantage_share=1e-6, minibatch=20, epochs=2)
+    metrics = learner.update(stale_data(), progress=0.0)
+    assert metrics["skipped_steps"] == 0
+    assert torch.isfinite(weights(policy)).all()
+    assert not torch.equal(weights(policy), weights(new_policy()))

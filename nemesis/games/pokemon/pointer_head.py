@@ -131,7 +131,7 @@ class DoublesHead(nn.Module):
         to_switch = to_switch + pointers.duels @ self.duel
         named = pointers.switches.unsqueeze(-1).expand(*pointers.switches.shape, to_switch.shape[-1])
         scores = (
-            self.move_score(self._moves(move + from_move, pointers).relu_()),
+            self.move_score(self._moves(move + from_move, pointers)),
             self.switch_score(relu(to_switch.gather(-2, named).unsqueeze(-3) + (switch + from_switch).unsqueeze(-2))),
             self.pass_score(relu(rest + from_rest)).unsqueeze(-2),
         )
@@ -140,7 +140,10 @@ class DoublesHead(nn.Module):
         return torch.cat((pairs, preview), dim=-1)
 
     def _moves(self, thought: Tensor, pointers: Pointers) -> Tensor:
-        """Return what is scored of move, gimmick and target, thinking (…, slot, hidden): (…, slot, 40, hidden)."""
+        """Return what is scored of move, gimmick and target, thinking (…, slot, hidden): (…, slot, 40, hidden).
+
+        The relu comes before the stacking: in place on a view of it, autograd would copy the largest tensor thrice.
+        """
         allies = self.ally(pointers.slots).flip(-2)
         nobody = self.no_target.expand_as(allies[..., :1, :])
         targets = torch.cat((allies, nobody, self.foe(pointers.foe_slots)), dim=-2).unsqueeze(-3)  # (…, 1, 5, hidden)
@@ -148,8 +151,8 @@ class DoublesHead(nn.Module):
         aims = pointers.aims  # (…, slot, move, foe slot, feature)
         aims = torch.cat((torch.zeros_like(aims), aims.mean(-2, keepdim=True), aims), dim=-2)
         plain = self.move(pointers.moves).unsqueeze(-2) + targets.unsqueeze(-3) + aims @ self.aim
-        with_gimmick = plain + self.gimmick(pointers.gimmick)[..., None, None, :]
-        return torch.stack((plain, with_gimmick), dim=-3).flatten(-4, -2)
+        with_gimmick = (plain + self.gimmick(pointers.gimmick)[..., None, None, :]).relu_()
+        return torch.stack((plain.relu_(), with_gimmick), dim=-3).flatten(-4, -2)
 
     def _pairs(self, scores: Tensor) -> Tensor:
         """Score what the two slots do together, each scored as (…, slot, 45, 1 + rank): (…, 2025)."""

@@ -1,0 +1,116 @@
+"""Play: how a temperature and a nucleus change what is drawn, and several policies that play as one."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from episodes import CPU, LEDUC, build_policy, opened
+from torch import Tensor
+
+from nemesis.core.errors import UserError
+from nemesis.core.game import Decisions
+from nemesis.policies.ensemble import Ensemble
+from nemesis.policies.policy import Policy, StepOutput
+from nemesis.runtime.actor import Actor, BrokenPolicyError, PlayStyle
+
+torch.set_num_threads(1)
+
+PROBABILITIES = torch.tensor([0.5, 0.0, 0.3, 0.2])
+LEGAL = PROBABILITIES > 0
+ROWS = 4000
+
+
+class Fixed:
+    """Says the same of every position."""
+
+    state_size = 0
+
+    def __init__(self, probabilities: Tensor = PROBABILITIES) -> None:
+        self.log_probs = torch.where(LEGAL, probabilities.log(), -1e9)
+
+    def step(self, view: Tensor, mask: Tensor, state: Tensor) -> StepOutput:  # noqa: ARG002
+        return StepOutput(self.log_probs.expand(len(view), -1), torch.zeros(len(view)), state)
+
+
+def decisions(count: int = ROWS) -> Decisions:
+    numbers = np.arange(count)
+    return Decisions(numbers, numbers, 0 * numbers, np.zeros((count, 1)), np.tile(LEGAL.numpy(), (count, 1)))
+
+
+def shares(style: PlayStyle) -> np.ndarray:
+    """Return how often each action is played."""
+    actor = Actor(Fixed(), ROWS, CPU, seed=0, style=style)
+    return np.bincount(actor.act(decisions()).action, minlength=4) / ROWS
+
+
+@pytest.mark.parametrize(
+    ("style", "expected"),
+    [
+        (PlayStyle(), [0.5, 0, 0.3, 0.2]),
+        (PlayStyle(temperature=0.5), [25 / 38, 0, 9 / 38, 4 / 38]),
+        (PlayStyle(temperature=2), np.sqrt([0.5, 0, 0.3, 0.2]) / np.sqrt([0.5, 0.3, 0.2]).sum()),
+        (PlayStyle(temperature=1e-40), [1, 0, 0, 0]),
+        (PlayStyle(temperature=0), [1, 0, 0, 0]),
+        (PlayStyle(top_p=0.81), [0.5, 0, 0.3, 0.2]),
+        (PlayStyle(top_p=0.79), [5 / 8, 0, 3 / 8, 0]),
+        (PlayStyle(top_p=0.49), [1, 0, 0, 0]),
+        (PlayStyle(temperature=0.5, top_p=0.7), [25 / 34, 0, 9 / 34, 0]),
+    ],
+)
+def test_actions_are_drawn_as_the_style_says(style: PlayStyle, expected: list[float]):
+    np.testing.assert_allclose(shares(style), expected, atol=0.025)
+
+
+@pytest.mark.parametrize("style", [PlayStyle(temperature=0), PlayStyle(0.3, 0.6)])
+def test_log_probabilities_stay_those_of_the_policy(style: PlayStyle):
+    choices = Actor(Fixed(), ROWS, CPU, seed=0, style=style).act(decisions())
+    np.testing.assert_allclose(choices.log_prob, np.log(PROBABILITIES.numpy()[choices.action]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("style", [PlayStyle(temperature=0), PlayStyle(0.5), PlayStyle(top_p=0.5)])
+def test_a_broken_policy_is_found_out_in_every_style(style: PlayStyle):
+    with pytest.raises(BrokenPolicyError):
+        Actor(Fixed(PROBABILITIES * math.nan), 3, CPU, seed=0, style=style).act(decisions(3))
+
+
+@pytest.mark.parametrize("wrong", [{"temperature": -1}, {"temperature": math.nan}, {"top_p": 0}, {"top_p": 1.5}])
+def test_a_style_refuses_what_makes_none(wrong: dict[str, float]):
+    with pytest.raises(UserError, match=next(iter(wrong))):
+        PlayStyle(**wrong)
+
+
+def leduc_policies(*memories: str) -> list[Policy]:
+    return [build_policy(opened(LEDUC), seed, memory=memory) for seed, memory in enumerate(memories)]
+
+
+def test_an_ensemble_plays_the_mean_of_its_policies_each_with_a_memory_of_its_own():
+    policies = leduc_policies("gru", "none", "lstm")
+    ensemble = Ensemble(policies)
+    view_size, actions = policies[0].encoder.linear.in_features, policies[0].heads.action.linear.out_features
+    state = torch.zeros(5, ensemble.state_size)
+    states = [torch.zeros(5, policy.state_size) for policy in policies]
+    for _ in range(3):
+        view, mask = torch.randn(5, view_size), torch.rand(5, actions) < 0.7
+        mask[:, 0] = True
+        output = ensemble.step(view, mask, state)
+        parts = [policy.step(view, mask, part) for policy, part in zip(policies, states, strict=True)]
+        probabilities = torch.stack([part.log_probs.exp() for part in parts]).mean(0)
+        torch.testing.assert_close(output.log_probs.exp(), probabilities)
+        torch.testing.assert_close(output.value, torch.stack([part.value for part in parts]).mean(0))
+        assert torch.all(output.log_probs.exp()[~mask] == 0)
+        state, states = output.state, [part.state for part in parts]
+
+
+def test_an_actor_plays_an_ensemble_as_it_plays_a_policy():
+    game = opened(LEDUC)
+    pool = game.pool(16, seed=0)
+    actor = Actor(Ensemble(leduc_policies("gru", "lstm")), 16, CPU, seed=0)
+    ended = 0
+    while ended < 20:
+        waiting, results = pool.recv()
+        actor.forget(results.slot)
+        choices = actor.act(waiting)
+        assert waiting.mask[np.arange(len(waiting)), choices.action].all()
+        pool.send(choices.action)
+        ended += len(results)
