@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError
 
-from nemesis.cli import config, doctor, evaluate, teams, train
+from nemesis.cli import config, doctor, evaluate, exploit, export, teams, train
 from nemesis.core.errors import UserError
 
 _USAGE = 2
@@ -42,15 +42,17 @@ def _app() -> App:
     app.command(train.train, sort_key=1, usage="nemesis train PRESET [KEY=VALUE ...] [OPTIONS]")
     app.command(train.resume, sort_key=2, usage="nemesis resume RUN [KEY=VALUE ...]")
     app.command(evaluate.evaluate, sort_key=3)
-    settings = App(name="config", help="Show presets and settings.", sort_key=4)
+    app.command(exploit.exploit, sort_key=4, usage="nemesis exploit RUN [KEY=VALUE ...] [OPTIONS]")
+    app.command(export.export, sort_key=5)
+    settings = App(name="config", help="Show presets and settings.", sort_key=6)
     settings.command(config.list_presets, name="list", sort_key=1)
     settings.command(config.show, sort_key=2, usage="nemesis config show PRESET [KEY=VALUE ...]")
     settings.command(config.fields, sort_key=3)
     settings.command(config.schema, sort_key=4)
     app.command(settings)
-    pokemon_teams = App(name="teams", help="Check teams for Pokémon battles.", sort_key=5)
+    pokemon_teams = App(name="teams", help="Check teams for Pokémon battles.", sort_key=7)
     pokemon_teams.command(teams.check, usage="nemesis teams check FORMAT [SOURCE ...]")
     app.command(pokemon_teams)
-    app.command(doctor.doctor, sort_key=6)
+    app.command(doctor.doctor, sort_key=8)
     app.register_install_completion_command(help="Install completion for your shell.")
     return app

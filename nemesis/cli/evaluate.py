@@ -3,31 +3,58 @@
 # ruff: noqa: PLC0415 (torch is slow to import, so what needs it is imported when the command runs)
 
 import json as json_format
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from cyclopts import Parameter
 
 from nemesis.core.errors import UserError
 
+if TYPE_CHECKING:
+    from nemesis.runtime.policy_players import Manner
+
+_SETTING = "pokemon."
+
+
+class _Result(Protocol):
+    def rows(self) -> list[tuple[str, str]]: ...
+
+    def as_json(self) -> dict[str, Any]: ...
+
 
 def evaluate(
-    run: Path,
+    player: str,
     /,
-    *,
+    *others: str,
+    game: str | None = None,
     matches: int | None = None,
     opponent: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     replays: int = 0,
+    folder: Path = Path("replays"),
+    temperature: float = 1.0,
+    top_p: float = 1.0,
+    ensemble: int = 1,
+    last: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     seed: int = 0,
     json: Path | None = None,
 ) -> None:
-    """Measure a run or a checkpoint: exactly, or by matches against fixed opponents.
+    """Measure a run or a checkpoint: exactly, or by matches. With several players, everybody meets everybody.
 
     Args:
-        run: folder of a run or of one checkpoint
-        matches: how many to play against each opponent; as in the run's evaluation.matches unless given
-        opponent: whom to play against, may be repeated; as in the run's evaluation.opponents unless given
-        replays: how many more matches, against the strongest opponent, to save as replays into the folder
+        player: folder of a run or of one checkpoint, or a policy file
+        others: more of them, scripted players such as random, players of poke-env such as
+            poke-env:SimpleHeuristicsPlayer; and settings of the game as KEY=VALUE, such as pokemon.split=held_out
+        game: what is played, where no run or policy says it
+        matches: how many to play of each pair; as in the run's evaluation.matches, or 400 with several players
+        opponent: fixed opponents of a single player, may be repeated; as in the run's evaluation.opponents unless given
+        replays: how many matches to save as replays, against the strongest opponent or of each pair
+        folder: where the replays of pairs go; those of a single run go into its own folder
+        temperature: of the policies' draws, where several players meet; 0 plays the likeliest action
+        top_p: probability of the likeliest actions that are kept, where several players meet
+        ensemble: how many of a run's last checkpoints play as one, where several players meet
+        last: play with the last weights of runs instead of the averaged ones, where several players meet
         seed: of those matches
         json: file to write the figures to as well
     """
@@ -38,17 +65,66 @@ def evaluate(
         _check_writable(json)
     from nemesis.core.config import build_config
     from nemesis.runtime import evaluation
+    from nemesis.runtime.actor import PlayStyle
     from nemesis.runtime.config import EvaluationConfig
+    from nemesis.runtime.policy_players import Manner
 
     if matches is not None:
         build_config(EvaluationConfig, {"matches": matches})  # says what is wrong with it before anything is loaded
-    result = evaluation.evaluate(run, seed, matches, opponent or None, replays)
+    settings = [one for one in others if one.startswith(_SETTING) and "=" in one]
+    rivals = [one for one in others if one not in settings]
+    if rivals and opponent:
+        raise UserError("--opponent is for a single player; with several, name all of them in a row.")
+    alone = not rivals and not Path(player).is_file()
+    if alone and (game or last or (temperature, top_p, ensemble) != (1.0, 1.0, 1)):
+        raise UserError(
+            "--game, --temperature, --top-p, --ensemble and --last are for several players; name them in a row."
+        )
+    result: _Result
+    if not alone:
+        manner = Manner(PlayStyle(temperature, top_p), ensemble, "weights" if last else "average")
+        result = _tournament([player, *rivals], game, settings, matches, opponent, replays, folder, seed, manner)
+    else:
+        result = evaluation.evaluate(Path(player), seed, matches, opponent or None, replays, settings)
     rows = result.rows()
     width = max(len(label) for label, _ in rows)
     for label, figure in rows:
         print(f"{label:{width}}  {figure}")
     if json:
         json.write_text(json_format.dumps(result.as_json(), indent=2) + "\n", encoding="utf-8")
+
+
+def _tournament(
+    players: Sequence[str],
+    game: str | None,
+    settings: Sequence[str],
+    matches: int | None,
+    opponents: Sequence[str],
+    replays: int,
+    folder: Path,
+    seed: int,
+    manner: "Manner",
+) -> _Result:
+    """Let several players meet; a policy file that stands alone meets the game's fixed opponents."""
+    import torch
+
+    from nemesis.deploy import tournament
+    from nemesis.runtime.opponents import opponent_names
+
+    torch.set_num_threads(1)
+    field = tournament.open_field(players, game, settings, manner)
+    if len(players) == 1:
+        field = tournament.open_field(
+            [*players, *opponent_names(field.game, opponents or None)], game, settings, manner
+        )
+    return tournament.run_tournament(
+        field,
+        matches=matches or tournament.MATCHES,
+        seed=seed,
+        replays=replays,
+        folder=folder,
+        tell=lambda sentence: print(sentence, file=sys.stderr, flush=True),
+    )
 
 
 def _check_writable(file: Path) -> None:

@@ -27,13 +27,15 @@ def train(
         dry_run: build everything, print the resolved config, and stop
     """
     config = resolve(preset, overrides)
+    from nemesis.population.league import open_league
     from nemesis.runtime import training
 
+    run = run or Path("runs", f"{Path(preset).stem}-{datetime.now():%Y%m%d-%H%M%S}")
     if dry_run:
-        training.Run(config).close()
+        training.Run(config, run, open_league).close()
         print(resolved_yaml(config), end="")
     else:
-        training.train(config, run or Path("runs", f"{Path(preset).stem}-{datetime.now():%Y%m%d-%H%M%S}"))
+        training.train(config, run, open_opposition=open_league)
 
 
 def resume(run: Path, /, *overrides: str) -> None:
@@ -43,6 +45,7 @@ def resume(run: Path, /, *overrides: str) -> None:
         run: folder of the run
         overrides: settings to change, as KEY=VALUE, such as updates=2000
     """
+    from nemesis.population.league import open_league
     from nemesis.runtime import training
 
-    training.resume(run, overrides)
+    training.resume(run, overrides, open_opposition=open_league)

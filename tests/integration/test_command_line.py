@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ def complaint(capfd: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_help_is_short_and_names_every_command():
     result = nemesis("--help")
     assert result.returncode == 0
-    assert len(result.stdout.splitlines()) <= 20
+    assert len(result.stdout.splitlines()) <= 22
     for command in ("train", "resume", "evaluate", "config", "doctor", "--version", "--install-completion"):
         assert command in result.stdout
 
@@ -98,6 +99,10 @@ def test_completion_installs_and_completes_commands(tmp_path: Path):
         ),
         (["evaluate", "nowhere", "--json", "."], ". cannot be written: Is a directory."),
         (["evaluate", "nowhere", "--seed", "-1"], "--seed must be a whole number of at least 0, not -1."),
+        (["evaluate", "random", "greedy"], "Say which game is played, such as --game pokemon:gen1ou"),
+        (["evaluate", "random", "bald", "--game", "pokemon:gen1ou"], "has no opponent called 'bald'"),
+        (["evaluate", "random", "random", "--game", "pokemon:gen1ou"], "random is there twice"),
+        (["evaluate", "random", "poke-env:RandomPlayer", "--game", "openspiel:kuhn_poker"], "plays Pokémon battles"),
         (["evaluate", "nowhere", "--replays", "-1"], "--replays must be a whole number of at least 0, not -1."),
         (["config", "show", "kuhn", "game=openspiel:khun_poker"], "kuhn_poker"),
         (
@@ -193,6 +198,20 @@ def test_train_then_evaluate_then_resume(run: Path, tmp_path: Path, capfd: pytes
     assert json.loads(file.read_text())
     assert main(["resume", str(run), "updates=5"]) == 0
     assert main(["evaluate", str(run)]) == 0
+
+
+def test_several_players_meet_and_are_rated(run: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    file = tmp_path / "figures.json"
+    checkpoint = max((run / "checkpoints").iterdir())
+    players = [str(run), str(checkpoint), "random"]
+    assert main(["evaluate", *players, "--matches", "20", "--json", str(file)]) == 0
+    text = capfd.readouterr().out
+    for name in players:
+        assert f"rating of {name} " in text
+    figures = json.loads(file.read_text())
+    assert [(pair["first"], pair["second"]) for pair in figures["pairs"]] == list(combinations(players, 2))
+    assert {pair["matches"] for pair in figures["pairs"]} == {20}
+    assert {rating["name"] for rating in figures["ratings"]} == set(players)
 
 
 def test_a_run_is_never_overwritten(run: Path, capfd: pytest.CaptureFixture[str]):

@@ -12,8 +12,8 @@ from benchmarks.pokemon_peer import Setting, poke_env_speed
 from benchmarks.pokemon_soak import SAMPLES, Sample, judge, memory_growth, soak
 from benchmarks.pokemon_speed import Budget, measure, open_pool, random_actions
 from benchmarks.report import MeasurementError
-from benchmarks.showdown_server import showdown_server
 from nemesis.core.game import EndReason
+from nemesis.deploy.showdown_server import showdown_server
 
 LOOPBACK = "0100007F"  # 127.0.0.1 as the kernel lists it
 

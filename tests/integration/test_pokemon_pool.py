@@ -120,6 +120,23 @@ def test_same_seed_plays_the_same_battles(gen1):
         pool.close()
 
 
+@pytest.mark.parametrize("name", ["gen1randombattle", "gen9ou"])
+def test_matches_of_a_pair_give_each_seat_the_same_team(name):
+    game = game_of(name)
+    pool = game.paired_pool(slots=5, seed=2)
+    play_until(pool, matches=16)
+    teams = {match: recording["setup"]["teams"] for match, recording in pool._recordings.items()}
+    pairs = [match for match in teams if match % 2 == 0 and match + 1 in teams]
+    assert len(pairs) >= 4
+    for match in pairs:
+        assert teams[match] == teams[match + 1]
+        assert game.pair_teams(2, match // 2) in (None, tuple(teams[match]))
+    assert len({tuple(teams[match]) for match in pairs}) > 1
+    seeds = [pool._recordings[match]["setup"]["seed"] for match in teams]
+    assert len(set(seeds)) == len(seeds)  # the battles themselves are as different as any
+    pool.close()
+
+
 def test_decisions_are_those_of_the_matches_in_flight(gen1):
     pool = gen1.pool(slots=6, seed=5)
     running = set(range(6))

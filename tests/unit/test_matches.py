@@ -189,14 +189,30 @@ def test_seats_alternate_and_only_matches_that_count_are_played_in_earnest():
     assert set(first.forgotten) == set(range(8))
 
 
-def test_several_opponents_share_a_pool_and_each_gets_its_matches_in_both_seats():
+def test_several_opponents_share_a_pool_and_each_gets_its_pairs_of_matches():
     first, others = Witness(1), [Witness(2), Witness(3), Witness(4)]
-    scores = play(Duel(lost=range(0, 1000, 3)), first, others, matches=10, slots=8, seed=0)
+    lost = [match for match in range(1000) if match // 2 % 3 == 0]
+    scores = play(Duel(lost=lost), first, others, matches=10, slots=8, seed=0)
     assert [(score.matches, score.voided) for score in scores] == [(0, 10), (10, 0), (10, 0)]
     for number, other in enumerate(others):
-        assert {match for match, _ in other.asked} == set(range(number, 30, 3))
-        assert all(seat != match // 3 % 2 for match, seat in other.asked)
-    assert all(seat == match // 3 % 2 for match, seat in first.asked)
+        assert {match for match, _ in other.asked} == {match for match in range(30) if match // 2 % 3 == number}
+        assert all(seat != match % 2 for match, seat in other.asked)
+    assert all(seat == match % 2 for match, seat in first.asked)
+
+
+def test_an_odd_number_of_matches_is_played_against_each_opponent():
+    others = [Witness(2), Witness(3)]
+    scores = play(Duel(), Witness(1), others, matches=3, slots=4, seed=0)
+    assert [score.matches for score in scores] == [3, 3]
+    assert [{match for match, _ in other.asked} for other in others] == [{0, 1, 4}, {2, 3, 5}]
+
+
+def test_the_length_of_matches_is_counted():
+    first = Witness(1)
+    (counted,) = play(Duel(), first, [Witness(2)], matches=20, slots=4, seed=0)
+    assert counted.decisions == len(first.asked) / 20
+    assert math.isnan(counted.turns)
+    assert (counted.as_json()["decisions"], counted.as_json()["turns"]) == (counted.decisions, None)
 
 
 def test_every_way_to_end_is_counted_and_what_was_not_played_is_voided():

@@ -68,6 +68,8 @@ class OpenSpielGame:
             view_size=int(np.prod(shape)),
             actions=game.num_distinct_actions(),
             utility_scale=max(abs(game.max_utility()), abs(game.min_utility())),
+            view_bytes=4,
+            views="information state" if by_information else "observation",
         )
 
     @property

@@ -1,7 +1,9 @@
 """A Showdown format behind the game contract."""
 
+import hashlib
+import json
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -9,17 +11,27 @@ import numpy.typing as npt
 from torch import nn
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import SEATS, FloatArray, GameSpec, MatchPool, Scripted
+from nemesis.core.game import SEATS, FloatArray, GameSpec, IntArray, MatchPool, Scripted
 from nemesis.games.pokemon import heuristics, layout, rewards
-from nemesis.games.pokemon.actions import action_space
+from nemesis.games.pokemon.actions import ActionSpace, action_space
 from nemesis.games.pokemon.bridge import Setting
+from nemesis.games.pokemon.dex import vocabulary
 from nemesis.games.pokemon.encoder import PokemonEncoder
+from nemesis.games.pokemon.foresight import PokemonForesightHead, deed_names, deeds
 from nemesis.games.pokemon.formats import Format
+from nemesis.games.pokemon.observer import Observer
 from nemesis.games.pokemon.pointer_head import PokemonActionHead
-from nemesis.games.pokemon.pool import BattlePool, Teams
+from nemesis.games.pokemon.pool import BattlePool, Teams, pair_generator
 from nemesis.games.pokemon.settings import PokemonSettings
 from nemesis.games.pokemon.stock import HostStock
 from nemesis.games.pokemon.teams import TeamSet, load_team_set, shuffled
+
+
+@cache
+def _view_version() -> str:
+    """Return what changes whenever a number of the view record changes its place or its meaning."""
+    text = json.dumps([layout.for_host(), vocabulary().for_host()], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class GeneratedTeams:
@@ -59,8 +71,10 @@ class PokemonGame:
         return GameSpec(
             name=f"pokemon:{self.format.id}",
             view_size=layout.VIEW_SIZE,
-            actions=action_space(self.format.slots, self.format.brought).size,
+            actions=self._space.size,
             utility_scale=1.0,
+            view_bytes=2,
+            views=_view_version(),
         )
 
     @cached_property
@@ -75,17 +89,55 @@ class PokemonGame:
         return rewards.potentials(view)
 
     def pool(self, slots: int, seed: int) -> MatchPool:
-        settings, sheets = self._settings, self._settings.open_team_sheets
-        setting = Setting(
-            self.format, slots, self.format.sheets == "offered" if sheets is None else sheets, settings.turn_limit
-        )
-        return BattlePool(self._stock, setting, self._teams, settings.hosts, seed)
+        return BattlePool(self._stock, self._setting(slots), self._teams, self._settings.hosts, seed)
+
+    def paired_pool(self, slots: int, seed: int) -> MatchPool:
+        return BattlePool(self._stock, self._setting(slots), self._teams, self._settings.hosts, seed, paired=True)
+
+    def pair_teams(self, seed: int, pair: int) -> tuple[str, str] | None:
+        """Return the packed teams of both seats in a pair of matches, or None where the simulator draws them."""
+        if self.format.generated:
+            return None
+        one, other = self._teams.draw(pair_generator(seed, pair))
+        return one, other
+
+    def turn(self, view: npt.NDArray[Any]) -> IntArray:
+        turn: IntArray = layout.cut(view).position[:, layout.POSITION.column("turn")].astype(np.int64)
+        return turn
+
+    @property
+    def sheets(self) -> bool:
+        """Whether both seats accept to show their teams' sheets; some formats show them in any case."""
+        chosen = self._settings.open_team_sheets
+        return self.format.sheets == "offered" if chosen is None else chosen
+
+    @property
+    def turn_limit(self) -> int:
+        return self._settings.turn_limit
+
+    def observer(self) -> Observer:
+        """Return what sees battles that are played elsewhere as this game's views; it has a host of its own."""
+        (host,) = self._stock.take([self._setting(slots=1)])
+        return Observer(host, self.format.slots, self.format.brought)
 
     def encoder(self, width: int) -> nn.Module:
         return PokemonEncoder(width, self.format.slots, self.format.mod, self.format.brought)
 
     def action_head(self, width: int) -> nn.Module:
         return PokemonActionHead(width, self.format.slots)
+
+    def deeds(self, view: npt.NDArray[Any], action: IntArray) -> npt.NDArray[np.int16]:
+        return deeds(view, action, self._space, deed_names(self.format.mod))
+
+    def foresight_head(self, width: int) -> nn.Module:
+        return PokemonForesightHead(width, deed_names(self.format.mod).count)
+
+    @property
+    def _space(self) -> ActionSpace:
+        return action_space(self.format.slots, self.format.brought)
+
+    def _setting(self, slots: int) -> Setting:
+        return Setting(self.format, slots, self.sheets, self._settings.turn_limit)
 
     @cached_property
     def _stock(self) -> HostStock:

@@ -48,12 +48,18 @@ class _End(NamedTuple):
 class BattlePool:
     """A match pool over Showdown battles."""
 
-    def __init__(self, stock: HostStock, setting: Setting, teams: Teams, hosts: int, seed: int) -> None:
-        """Play as many matches as the setting has slots, shared out among so many hosts."""
+    def __init__(
+        self, stock: HostStock, setting: Setting, teams: Teams, hosts: int, seed: int, paired: bool = False
+    ) -> None:
+        """Play as many matches as the setting has slots, shared out among so many hosts.
+
+        Matches 2k and 2k + 1 of a paired pool have the same teams at the same seats.
+        """
         self._stock = stock
         self._setting = setting
         self._teams = teams
         self._generator = np.random.default_rng(seed)
+        self._pairs = seed if paired else None
         self._shares = _shares(setting, hosts)
         self._first_slot = np.cumsum([0] + [share.slots for share in self._shares])
         self._match = np.arange(setting.slots)
@@ -181,7 +187,7 @@ class BattlePool:
 
     def _begin(self, number: int, actions: IntArray) -> None:
         """Let a host go on, with new matches in its free slots."""
-        setups = [self._setup(slot) for slot in self._free[number]]
+        setups = [self._setup(number, slot) for slot in self._free[number]]
         self._free[number] = []
         self._in_flight[number] = True
         try:
@@ -189,9 +195,11 @@ class BattlePool:
         except HostError as error:
             _log.warning("Pokémon host %d: %s", self._hosts[number].pid, error)  # receiving will replace it
 
-    def _setup(self, slot: int) -> dict[str, Any]:
+    def _setup(self, number: int, slot: int) -> dict[str, Any]:
         seed = "gen5," + self._generator.bytes(8).hex()
-        return {"slot": slot, "setup": {"seed": seed, "teams": self._teams.draw(self._generator)}}
+        match = int(self._match[slot + self._first_slot[number]])
+        generator = self._generator if self._pairs is None else pair_generator(self._pairs, match // 2)
+        return {"slot": slot, "setup": {"seed": seed, "teams": self._teams.draw(generator)}}
 
     def _receive(self, number: int) -> Step:
         """Return a host's next step; a host that fails is replaced, and the matches that it ran are voided."""
@@ -251,6 +259,11 @@ class BattlePool:
         for number, in_flight in enumerate(self._in_flight):
             if in_flight:
                 self._buffered[number] = self._receive(number)
+
+
+def pair_generator(seed: int, pair: int) -> np.random.Generator:
+    """Return what the teams of a pair of matches are drawn with, whatever was drawn before."""
+    return np.random.default_rng([seed, pair])
 
 
 def _shares(setting: Setting, hosts: int) -> list[Setting]:

@@ -2,10 +2,12 @@
 // descriptor that the first argument names; standard output and error are free for whatever the simulator prints.
 //
 // A step answers every waiting decision of the step before, begins new matches, and replies with the next decisions:
-// rows of the view record, legal masks, and the results of matches that ended.
+// rows of the view record, legal masks, and the results of matches that ended. Besides, a host can follow battles that are
+// played elsewhere.
 
 import { CONTROL, EndOfInput, STEP, readFrame, writeControl, writeFrame } from './frames.js';
 import { Arena } from './arena.js';
+import { Observer } from './observer.js';
 import { checkTeams } from './teams.js';
 import { loadSimulator } from './simulator.js';
 
@@ -18,9 +20,15 @@ const INPUT = 0;
 function serve(output) {
   /** @type {Arena | null} */
   let arena = null;
+  /** @type {Observer | null} */
+  let observer = null;
   const open = () => {
     if (!arena) throw new Error('The host has not been told what to play.');
     return arena;
+  };
+  const watching = () => {
+    const { rules, write, space, viewSize } = open();
+    return (observer ??= new Observer(rules.dex, write, space, viewSize));
   };
 
   /** @type {Record<string, (question: any) => unknown>} */
@@ -30,12 +38,16 @@ function serve(output) {
         throw new Error(`This host speaks protocol ${PROTOCOL}, but it was asked in protocol ${question.protocol}.`);
       }
       arena = new Arena(loadSimulator({ overlay: true }), question);
+      observer = null;
       return { layout: question.layout.version, actions: arena.space.size };
     },
     teams: (question) => checkTeams(question),
     snapshot: () => ({ matches: open().snapshot() }),
     replay: (question) => open().replay(question.recording),
     costs: () => open().costs,
+    observe: (question) => watching().observe(question.news),
+    choices: (question) => watching().choices(question.actions),
+    forget: (question) => watching().forget(question.battles),
   };
 
   for (;;) {

@@ -1,0 +1,38 @@
+"""`nemesis export`."""
+
+# ruff: noqa: PLC0415 (torch is slow to import, so what needs it is imported when the command runs)
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+
+def export(
+    run: Path, file: Path, /, *, last: Annotated[bool, Parameter(negative="", show_default=False)] = False
+) -> None:
+    """Write the policy of a run as one file.
+
+    Such a file can be evaluated, met as an opponent, and given away.
+
+    Args:
+        run: folder of a run or of one checkpoint
+        file: new file, usually NAME.safetensors
+        last: write the last weights instead of the averaged ones
+    """
+    from nemesis.runtime.assembly import config_of, find_checkpoint, open_any_policy, open_game_of
+    from nemesis.runtime.policy_files import save_policy
+
+    checkpoint = find_checkpoint(run)
+    config = config_of(checkpoint)
+    game = open_game_of(config)
+    policy, shape = open_any_policy(checkpoint.path, game, "weights" if last else "average")
+    about = {
+        "update": checkpoint.update,
+        "decisions": checkpoint.state["decisions"],
+        "weights": "last" if last else "average",
+        "config": checkpoint.config,
+    }
+    save_policy(file, policy, shape, game, about)
+    size = file.stat().st_size / 1e6
+    print(f"{file}: {size:.1f} MB, {game.spec.name}, after {about['decisions']:,} decisions.")

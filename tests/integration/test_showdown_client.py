@@ -1,0 +1,324 @@
+"""Play on a real Showdown server: the views are those of training, and nobody waits for ever."""
+
+import asyncio
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, closing, suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_pokemon_observer import TRAPS, game_of
+
+from nemesis.core.errors import UserError
+from nemesis.core.game import BoolArray, EndReason, IntArray, by_play
+from nemesis.deploy.desk import Desk
+from nemesis.deploy.server_matches import Meeting, play_on_server
+from nemesis.deploy.showdown_client import Booking, Limits, Played, ShowdownClient
+from nemesis.deploy.showdown_connection import Connection
+from nemesis.deploy.showdown_server import showdown_server
+from nemesis.games.pokemon.game import PokemonGame
+from nemesis.games.pokemon.observer import News, Observer
+from nemesis.runtime.actor import RandomActor, ScriptedActor
+from nemesis.runtime.matches import Player
+
+HASTY = Limits(opening=10, silence=1.5, absence=0.5, sheets=2)
+NUMBERS = count()  # so that no user comes back by the name of an earlier one
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with showdown_server(simulators=1) as websocket:
+        yield websocket
+
+
+class Notes:
+    """An observer that remembers what it was told and what it saw."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self.seen: list[tuple[News, Any, BoolArray]] = []
+        self.choices = observer.choices
+        self.forget = observer.forget
+
+    def observe(self, news: list[News]) -> tuple[Any, BoolArray]:
+        view, mask = self._observer.observe(news)
+        self.seen += zip(news, view, mask, strict=True)
+        return view, mask
+
+
+def bookings(game: PokemonGame, matches: int, seat: int) -> list[Booking]:
+    """Return one player's battles against the other, who has the other seat first."""
+    booked = []
+    for match in range(matches):
+        place = (match + seat) % 2
+        team = (game.pair_teams(0, match // 2) or (None, None))[place]
+        booked.append(Booking(match, team, challenges=place == 0))
+    return booked
+
+
+async def no_invitation(_: Booking) -> None:
+    """The other is a client with the same bookings."""
+
+
+async def duel(
+    websocket: str, game: PokemonGame, observers: list[Any], players: list[Player], matches: int
+) -> list[list[Played]]:
+    """Let two of our clients meet."""
+    number = next(NUMBERS)
+    names = (f"One {number}", f"Other {number}")
+    sheets = game.format.sheets == "offered"
+    connections = [await Connection.open(websocket, name) for name in names]
+    clients = [
+        ShowdownClient(connection, Desk(observer, player), game.format.id, rival, sheets=sheets, limits=Limits())
+        for connection, observer, player, rival in zip(connections, observers, players, names[::-1], strict=True)
+    ]
+    playing = [
+        client.play(bookings(game, matches, seat), no_invitation, slots=4) for seat, client in enumerate(clients)
+    ]
+    try:
+        return list(await asyncio.wait_for(asyncio.gather(*playing), 120))
+    finally:
+        for connection in connections:
+            await connection.close()
+
+
+def ended_by_play(played: Played) -> bool:
+    return bool(by_play(np.array([played.end_reason]))[0])
+
+
+@pytest.mark.parametrize("battle_format", ["gen1ou", "gen9vgc2025regi"])
+def test_live_views_are_those_that_the_lines_give_again(server: str, battle_format: str):
+    game = game_of(battle_format)
+    with (
+        closing(game.observer()) as one,
+        closing(game.observer()) as other,
+        closing(game.observer()) as fresh,
+    ):
+        notes = [Notes(one), Notes(other)]
+        results = asyncio.run(duel(server, game, notes, [RandomActor(1), RandomActor(2)], 6))
+        first, second = (sorted(result, key=lambda played: played.booking.match) for result in results)
+        assert len(first) == len(second) == 6
+        assert all(ended_by_play(played) for played in first + second)
+        assert [played.earned for played in first] == [-played.earned for played in second]
+        for seat, note in enumerate(notes):
+            for news, view, mask in note.seen:
+                again = News(f"{seat} {news.battle}", news.seat, news.lines, news.request, news.refusals)
+                view_again, mask_again = fresh.observe([again])
+                np.testing.assert_array_equal(view_again[0], view)
+                np.testing.assert_array_equal(mask_again[0], mask)
+        assert min(len(note.seen) for note in notes) > 60
+        if battle_format != "gen1ou":
+            previews = [news for news, _, _ in notes[0].seen if news.request.get("teamPreview")]
+            assert all(sum(line.startswith("|showteam|") for line in news.lines) == 2 for news in previews)
+
+
+def switching(view: Any, mask: BoolArray, generator: np.random.Generator) -> IntArray:  # noqa: ARG001
+    """Switch whenever it seems to be allowed."""
+    order = np.array([*range(8, 14), *range(8), *range(14, 20)])
+    return order[np.argmax(mask[:, order], axis=1)]
+
+
+def test_a_choice_that_is_refused_is_made_anew(server: str, tmp_path: Path):
+    (tmp_path / "teams.txt").write_text(TRAPS)
+    game = game_of("gen9anythinggoes", teams=str(tmp_path))
+    with (
+        closing(game.observer()) as one,
+        closing(game.observer()) as other,
+    ):
+        notes = Notes(one)
+        players = [ScriptedActor(switching, 0), RandomActor(2)]
+        ours, _ = asyncio.run(duel(server, game, [notes, other], players, 2))
+    assert len(ours) == 2
+    assert all(ended_by_play(played) for played in ours)
+    assert {news.refusals for news, _, _ in notes.seen} == {0, 1}
+
+
+async def against(
+    websocket: str,
+    game: PokemonGame,
+    observer: Observer,
+    behave: Callable[[Connection], Awaitable[None]],
+    limits: Limits = HASTY,
+) -> list[Played]:
+    """Challenge somebody who behaves in some way once the challenge has come."""
+    number = next(NUMBERS)
+    connection, rival = [await Connection.open(websocket, f"{name} {number}") for name in ("Nemesis", "Rival")]
+    await rival.send("", f"/utm {game.pair_teams(0, 0)[1]}")
+
+    async def accept() -> None:
+        while not any("/challenge gen1ou" in line for line in (await rival.receive()).lines):
+            pass
+        await rival.send("", f"/accept {connection.name}")
+        await behave(rival)
+
+    desk = Desk(observer, RandomActor(0))
+    client = ShowdownClient(connection, desk, "gen1ou", rival.name, sheets=False, limits=limits)
+    accepting = asyncio.create_task(accept())
+    try:
+        return await asyncio.wait_for(client.play(bookings(game, 1, 0), no_invitation, slots=1), 30)
+    finally:
+        accepting.cancel()
+        with suppress(UserError, asyncio.CancelledError):
+            await accepting
+        for one in (connection, rival):
+            await one.close()
+
+
+async def until_turn(rival: Connection) -> str:
+    """Wait for the first turn; returns the room."""
+    while True:
+        message = await rival.receive()
+        if "|turn|1" in message.lines:
+            return message.room
+
+
+async def disconnect(rival: Connection) -> None:
+    await until_turn(rival)
+    await rival.close()
+
+
+async def forfeit(rival: Connection) -> None:
+    await rival.send(await until_turn(rival), "/forfeit")
+    await until_turn(rival)
+
+
+async def say_nothing(rival: Connection) -> None:
+    while True:
+        await rival.receive()
+
+
+@pytest.mark.parametrize("behave", [disconnect, forfeit, say_nothing])
+def test_a_battle_that_the_opponent_leaves_is_voided(server: str, behave: Callable[[Connection], Awaitable[None]]):
+    game = game_of("gen1ou")
+    with closing(game.observer()) as observer:
+        (played,) = asyncio.run(against(server, game, observer, behave))
+    assert (played.end_reason, played.earned) == (EndReason.FORFEIT, 0)
+
+
+def test_a_server_that_dies_is_said_in_a_sentence():
+    game = game_of("gen1ou")
+    with ExitStack() as server, closing(game.observer()) as observer:
+        websocket = server.enter_context(showdown_server(simulators=1))
+
+        async def kill_the_server(rival: Connection) -> None:
+            await until_turn(rival)
+            await asyncio.to_thread(server.close)
+
+        with pytest.raises(UserError, match=r"^The connection to the Showdown server was lost\.$"):
+            asyncio.run(against(websocket, game, observer, kill_the_server, Limits()))
+
+
+def test_a_server_that_is_not_there_is_said_in_a_sentence():
+    with pytest.raises(UserError, match=r"^The Showdown server at ws://127\.0\.0\.1:9/ cannot be reached"):
+        asyncio.run(Connection.open("ws://127.0.0.1:9/", "Nemesis"))
+
+
+def test_an_opponent_who_never_comes_is_said_in_a_sentence(server: str):
+    game = game_of("gen1ou")
+
+    async def wait_alone() -> None:
+        connection = await Connection.open(server, "Lonely")
+        client = ShowdownClient(
+            connection, Desk(observer, RandomActor(0)), "gen1ou", "Rival", sheets=False, limits=Limits(opening=1)
+        )
+        try:
+            await client.play(bookings(game, 1, 1), no_invitation, slots=1)
+        finally:
+            await connection.close()
+
+    with (
+        closing(game.observer()) as observer,
+        pytest.raises(UserError, match=r"^No battle against Rival began within 1 s\.$"),
+    ):
+        asyncio.run(wait_alone())
+
+
+def preview(played: Played, side: str) -> list[str]:
+    """Return the species of a side; the server draws genders anew each time."""
+    return sorted(line.split("|")[3].split(",")[0] for line in played.log if line.startswith(f"|poke|{side}|"))
+
+
+def test_poke_env_is_met_in_pairs_with_seats_and_teams_exchanged():
+    game = game_of("gen9ou")
+    battles: list[Played] = []
+    score = play_on_server(game, RandomActor(0), Meeting("SimpleHeuristicsPlayer", 6, seed=0, slots=4), battles.append)
+    assert (score.matches, score.voided) == (6, 0)
+    assert score.turns > 5
+    battles.sort(key=lambda played: played.booking.match)
+    for played in battles:
+        ours = "p1" if played.booking.match % 2 == 0 else "p2"
+        assert any(re.match(rf"\|player\|{ours}\|Nemesis\|", line) for line in played.log)
+    for one, other in zip(battles[::2], battles[1::2], strict=True):
+        for side in ("p1", "p2"):
+            assert preview(one, side) == preview(other, side) != []
+    assert preview(battles[0], "p1") != preview(battles[0], "p2")
+
+
+def test_poke_env_shows_its_team_sheet_where_training_did():
+    game = game_of("gen9vgc2025regi")
+    battles: list[Played] = []
+    score = play_on_server(game, RandomActor(0), Meeting("RandomPlayer", 4, seed=1, slots=4), battles.append)
+    assert (score.matches, score.voided) == (4, 0)
+    assert all(sum(line.startswith("|showteam|") for line in played.log) == 2 for played in battles)
+
+
+def test_a_player_that_does_not_exist_is_said_in_a_sentence():
+    with pytest.raises(UserError, match=r"poke-env:CleverPlayer does not start.*There is no player CleverPlayer"):
+        play_on_server(game_of("gen1ou"), RandomActor(0), Meeting("CleverPlayer", 2, seed=0))
+
+
+def test_a_player_that_crashes_is_said_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "quitter.py").write_text(
+        "import os\nfrom poke_env.player import RandomPlayer\n\n\n"
+        "class Quitter(RandomPlayer):\n    def choose_move(self, battle):\n        os._exit(3)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
+    with pytest.raises(UserError, match=r"^The player of poke-env ended with code 3\."):
+        play_on_server(game_of("gen1ou"), RandomActor(0), Meeting("quitter:Quitter", 2, seed=0))
+
+
+def descendants(pid: int) -> set[int]:
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+    found = {pid}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {pid}
+
+
+def test_nothing_outlives_whoever_started_the_battles():
+    script = (
+        "from nemesis.deploy.server_matches import Meeting, play_on_server\n"
+        "from nemesis.games import open_game\n"
+        "from nemesis.runtime.actor import RandomActor\n"
+        "play_on_server(open_game('pokemon:gen1ou'), RandomActor(0), Meeting('RandomPlayer', 10_000, seed=0))\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script])
+    try:
+        deadline = time.monotonic() + 60
+        started: set[int] = set()
+        while time.monotonic() < deadline and not any(is_poke_env(pid) for pid in started):
+            time.sleep(0.2)
+            started = descendants(process.pid)
+        assert any(is_poke_env(pid) for pid in started)
+    finally:
+        process.kill()
+        process.wait()
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and any(Path(f"/proc/{pid}").exists() for pid in started):
+        time.sleep(0.1)
+    assert [pid for pid in started if Path(f"/proc/{pid}").exists()] == []
+
+
+def is_poke_env(pid: int) -> bool:
+    with suppress(OSError):
+        return b"poke_env_player" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False

@@ -1,0 +1,63 @@
+"""Everybody against everybody, in process and on a server, with ratings and replays."""
+
+import json
+from pathlib import Path
+
+import pytest
+from test_pokemon_observer import game_of
+
+from benchmarks import battle_strength
+from nemesis.cli import main
+from nemesis.core.errors import UserError
+from nemesis.policies.config import PolicyConfig
+from nemesis.policies.policy import Policy
+from nemesis.runtime.policy_files import save_policy
+
+
+def saved_policy(folder: Path) -> Path:
+    game, config = game_of("gen1ou"), PolicyConfig(size="nano")
+    file = folder / "policy.safetensors"
+    save_policy(file, Policy(game.encoder, game.action_head, config), config, game, {})
+    return file
+
+
+def test_policies_scripted_players_and_poke_env_meet(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    figures_file = tmp_path / "figures.json"
+    players = [str(saved_policy(tmp_path)), "max_power", "poke-env:RandomPlayer"]
+    options = ["--matches", "6", "--replays", "2", "--folder", str(tmp_path / "replays"), "--json", str(figures_file)]
+    assert main(["evaluate", *players, *options]) == 0
+    figures = json.loads(figures_file.read_text())
+    assert figures["game"] == "pokemon:gen1ou"
+    assert [(pair["matches"], pair["voided"]) for pair in figures["pairs"]] == [(6, 0)] * 3
+    assert all(pair["turns"] > 3 and pair["decisions"] > 3 for pair in figures["pairs"])
+    assert [rating["matches"] for rating in figures["ratings"]] == [12] * 3
+    best = figures["ratings"][0]
+    assert best["low"] < best["elo"] < best["high"]
+    replays = [Path(path) for path in figures["replays"]]
+    assert len(replays) == 6
+    assert all("|turn|" in path.read_text() for path in replays)
+    assert "rating of max_power" in capfd.readouterr().out
+
+
+def test_strength_is_measured_on_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    file = tmp_path / "strength.json"
+    options = [
+        "--opponent",
+        "RandomPlayer",
+        "--battles",
+        "4",
+        "--policy",
+        str(saved_policy(tmp_path)),
+        "--json",
+        str(file),
+    ]
+    monkeypatch.setattr("sys.argv", ["battle_strength", "--format", "gen1ou", *options])
+    battle_strength.main()
+    figures = json.loads(file.read_text())
+    assert (figures["battles"], figures["voided"]) == (4, 0)
+    assert 0 <= figures["low"] <= figures["win_rate"] <= figures["high"] <= 1
+
+
+def test_a_format_without_a_shipped_policy_is_said_in_a_sentence():
+    with pytest.raises(UserError, match=r"^No policy ships for gen5ou; name one with --policy\.$"):
+        battle_strength.shipped_policy("gen5ou")
