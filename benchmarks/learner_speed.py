@@ -23,6 +23,7 @@ thread: a second on the clock as long as the core is free, and steadier when it 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from time import process_time
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -42,8 +43,9 @@ from nemesis.learners.rnad import RNaD, RNaDConfig
 from nemesis.policies.config import PolicyConfig, dimensions
 from nemesis.policies.policy import Policy, parameter_count
 from nemesis.runtime.actor import Actor
-from nemesis.runtime.collector import Collector
+from nemesis.runtime.collection import SerialCollection
 from nemesis.runtime.config import CollectionConfig, RunConfig
+from nemesis.runtime.lineups import MAIN, SELF_PLAY
 from nemesis.runtime.training import Run
 
 if TYPE_CHECKING:
@@ -147,19 +149,21 @@ def measure_loop(peer: "RecurrentPPO", rounds: int, seed: int) -> list[Row]:
         policy=SIZE.policy,
         learner=LOOP_LEARNER,
     )
-    in_arrays, stepped = Run(config), Run(config)
+    folder = Path("unused")  # nothing is saved
+    in_arrays, stepped = Run(config, folder), Run(config, folder)
     game = openspiel.open_game(GAME, node_limit=0)
-    actor = Actor(stepped.policy, SLOTS, CPU, seed)
-    stepped.collector = Collector(game, game.pool(SLOTS, seed), actor, SEQUENCE_LENGTH, stepped.clock)
+    stepped.collection = SerialCollection(
+        config, game, {MAIN: stepped.policy}, CPU, SELF_PLAY, folder, seed, stepped.clock
+    )
     own_size, peer_size = parameter_count(stepped.policy), parameter_count(peer.policy)
     if abs(own_size / peer_size - 1) > 0.03:
         raise MeasurementError(f"The policies differ in size: {own_size:,} parameters here, {peer_size:,} of the peer.")
 
     def ours(loop: Run) -> Work:
         def work() -> int:
-            before = loop.collector.decisions
+            before = loop.collection.counts.decisions
             loop.step()
-            return loop.collector.decisions - before
+            return loop.collection.counts.decisions - before
 
         return work
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from itertools import groupby
 from pathlib import Path
 
 from benchmarks.report import MeasurementError
-from benchmarks.showdown_server import showdown_server
+from nemesis.deploy.showdown_server import showdown_server
 
 _START_LIMIT = 60.0  # seconds
 _CLIENT_WARM_UP = 0.4  # of the warm-up: a new client's battles must spread out over their turns
@@ -52,36 +53,55 @@ class Speed:
 def poke_env_speed(
     battle_format: str, teams: Sequence[str], settings: Sequence[Setting], warm_up: float, seconds: float
 ) -> dict[Setting, Speed]:
-    """Return the speed of each setting, the best first."""
+    """Return the speed of each setting at random play, the best first."""
+    counted = peer_rates("benchmarks.poke_env_client", [battle_format], teams, settings, warm_up, seconds)
+    speeds = {
+        setting: Speed(rates["decisions"], rates["battles"], int(rates["stalled"]))
+        for setting, rates in counted.items()
+    }
+    if not any(speed.decisions for speed in speeds.values()):
+        raise MeasurementError(f"poke-env made no decision in {seconds:.0f} s of {battle_format}.")
+    return dict(sorted(speeds.items(), key=lambda pair: -pair[1].decisions))
+
+
+def peer_rates(
+    module: str,
+    arguments: Sequence[str],
+    teams: Sequence[str],
+    settings: Sequence[Setting],
+    warm_up: float,
+    seconds: float,
+) -> dict[Setting, dict[str, float]]:
+    """Run a program of ours on poke-env in each setting; returns how fast each of its counts grew, by the second.
+
+    Of `stalled`, which is no sum, the last count is returned.
+    """
     if find_spec("poke_env") is None:
         raise MeasurementError("The peer poke-env is missing. Install it with: pip install --editable '.[benchmarks]'")
-    seen: list[tuple[Speed, Setting]] = []
+    seen: dict[Setting, dict[str, float]] = {}
     for simulators, group in groupby(settings, lambda setting: setting.simulators):
         with showdown_server(simulators) as websocket:
             wait = warm_up
             for setting in group:
-                with _clients(websocket, battle_format, teams, setting, name=len(seen)) as clients:
-                    seen.append((_speed(clients, wait, seconds), setting))
+                command = [sys.executable, "-m", module, websocket, *arguments, "--battles", str(setting.battles)]
+                with _clients(command, teams, setting.clients, name=len(seen)) as clients:
+                    seen[setting] = _rates(clients, wait, seconds)
                 wait = _CLIENT_WARM_UP * warm_up  # the server is warm
-    seen.sort(key=lambda pair: -pair[0].decisions)
-    if not seen[0][0].decisions:
-        raise MeasurementError(f"poke-env made no decision in {seconds:.0f} s of {battle_format}.")
-    return {setting: speed for speed, setting in seen}
+    return seen
 
 
 @contextmanager
 def _clients(
-    websocket: str, battle_format: str, teams: Sequence[str], setting: Setting, name: int
+    command: Sequence[str], teams: Sequence[str], count: int, name: int
 ) -> Iterator[list["subprocess.Popen[str]"]]:
     with ExitStack() as stack:
-        command = [sys.executable, "-m", "benchmarks.poke_env_client", websocket, battle_format]
-        command += ["--battles", str(setting.battles)]
+        command = list(command)
         if teams:
             file = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "teams.txt"
             file.write_text("\n".join(teams), encoding="utf-8")
             command += ["--teams", str(file)]
         clients = []
-        for number in range(setting.clients):
+        for number in range(count):
             client = subprocess.Popen(
                 [*command, "--name", f"{name}x{number}"],
                 stdin=subprocess.PIPE,
@@ -94,17 +114,14 @@ def _clients(
         yield clients
 
 
-def _speed(clients: Sequence["subprocess.Popen[str]"], warm_up: float, seconds: float) -> Speed:
+def _rates(clients: Sequence["subprocess.Popen[str]"], warm_up: float, seconds: float) -> dict[str, float]:
     _await_first_decision(clients)
     time.sleep(warm_up)
     before, started = _counts(clients), time.monotonic()
     time.sleep(seconds)
     after, elapsed = _counts(clients), time.monotonic() - started
-    return Speed(
-        decisions=(after["decisions"] - before["decisions"]) / elapsed,
-        battles=(after["battles"] - before["battles"]) / elapsed,
-        voided=after["stalled"],
-    )
+    rates = {name: (after[name] - before[name]) / elapsed for name in after}
+    return rates | ({"stalled": float(after["stalled"])} if "stalled" in after else {})
 
 
 def _await_first_decision(clients: Sequence["subprocess.Popen[str]"]) -> None:
@@ -116,7 +133,7 @@ def _await_first_decision(clients: Sequence["subprocess.Popen[str]"]) -> None:
 
 
 def _counts(clients: Sequence["subprocess.Popen[str]"]) -> dict[str, int]:
-    total = {"decisions": 0, "battles": 0, "stalled": 0}
+    total: Counter[str] = Counter()
     for client in clients:
         assert client.stdin and client.stdout  # noqa: S101, PT018
         try:
@@ -128,9 +145,8 @@ def _counts(clients: Sequence["subprocess.Popen[str]"]) -> dict[str, int]:
             answer = client.stdout.readline()
         if not answer:
             raise MeasurementError("A client of poke-env ended before it was measured; its message is above.")
-        for key, count in json.loads(answer).items():
-            total[key] += count
-    return total
+        total.update(json.loads(answer))
+    return dict(total)
 
 
 def _stop(client: "subprocess.Popen[str]") -> None:

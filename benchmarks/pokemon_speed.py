@@ -91,7 +91,7 @@ def main() -> None:
 
 def measure(battle_format: str, budget: Budget, seed: int) -> dict[str, Any]:
     """Return all figures of a format."""
-    teams = _teams(battle_format)
+    teams = format_teams(battle_format)
     _say(f"{battle_format}: the simulator alone …")
     stock, overlaid = (_alone(battle_format, overlay, teams, budget.alone, seed) for overlay in (False, True))
     pools = []
@@ -203,7 +203,7 @@ def _processor_seconds(pids: Sequence[int]) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def _teams(battle_format: str) -> Sequence[str]:
+def format_teams(battle_format: str) -> Sequence[str]:
     """Return the packed teams that ship for a format; none where the simulator draws them."""
     if find_format(battle_format).generated:
         return ()

@@ -1,0 +1,89 @@
+"""How strong a policy is in Pokémon battles: its win rate against a player of poke-env, through a real Showdown server.
+
+    python -m benchmarks.battle_strength --format gen1ou --opponent SimpleHeuristicsPlayer --battles 1000
+
+The server is a local one of the same npm package; the policy plays on it by our own websocket client, the opponent as
+poke-env plays. Battles come in pairs, in the second of which the players exchange teams and seats. Teams are those that
+ship for the format; `--split held_out --held-out 0.3` plays with a share of them that a training with the same share
+never saw. Draws count half, and only battles that ended by play count at all. The interval is Wilson's, of 95 %.
+"""
+
+import time
+from pathlib import Path
+
+import torch
+
+import nemesis
+from benchmarks.report import MeasurementError, option_parser, print_table, run, write_figures
+from nemesis.deploy.server_matches import SLOTS, Meeting, play_on_server
+from nemesis.games.pokemon.formats import find_format
+from nemesis.games.pokemon.game import PokemonGame
+from nemesis.games.pokemon.settings import PokemonSettings
+from nemesis.runtime.actor import PlayStyle
+from nemesis.runtime.policy_files import SUFFIX
+from nemesis.runtime.policy_players import Manner, open_player
+
+BATTLES, QUICK_BATTLES = 1000, 60
+MOST_VOIDED = 0.05  # share of battles
+
+
+def main() -> None:
+    parser = option_parser(__doc__ or "")
+    parser.add_argument("--format", default="gen1ou", help="what to play (default: gen1ou)")
+    parser.add_argument(
+        "--opponent",
+        default="SimpleHeuristicsPlayer",
+        help="a player class of poke-env, or package.module:Class (default: SimpleHeuristicsPlayer)",
+    )
+    parser.add_argument("--battles", type=int, help=f"how many (default: {BATTLES:,}, quick: {QUICK_BATTLES})")
+    parser.add_argument("--policy", type=Path, help="a policy file, checkpoint or run (default: the one that ships)")
+    parser.add_argument("--split", choices=("train", "held_out", "all"), default="all", help="which teams are played")
+    parser.add_argument("--held-out", type=float, help="share of the teams that is held out")
+    parser.add_argument("--temperature", type=float, default=1.0, help="0 plays the likeliest action (default: 1)")
+    parser.add_argument("--top-p", type=float, default=1.0, help="probability of the likeliest actions that are kept")
+    parser.add_argument("--weights", choices=("average", "weights"), default="average", help="of a run or checkpoint")
+    parser.add_argument("--ensemble", type=int, default=1, help="last checkpoints of a run that play as one")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    settings = PokemonSettings(split=options.split, held_out=options.held_out)
+    game = PokemonGame(find_format(options.format), settings)
+    battles: int = options.battles or (QUICK_BATTLES if options.quick else BATTLES)
+    policy_path: Path = options.policy or shipped_policy(game.format.id)
+    style = PlayStyle(options.temperature, options.top_p)
+    player = open_player(policy_path, game, SLOTS, options.seed, Manner(style, options.ensemble, options.weights))
+    begun = time.monotonic()
+    score = play_on_server(game, player, Meeting(options.opponent, battles, options.seed))
+    seconds = time.monotonic() - begun
+    if not score.matches:
+        raise MeasurementError(f"No battle ended by play; ended: {dict(score.ended)}.")
+    low, high = score.win_rate_interval
+    row = {
+        "format": game.format.id,
+        "opponent": options.opponent,
+        "win_rate": score.win_rate,
+        "low": low,
+        "high": high,
+        "battles": score.matches,
+        "voided": score.voided,
+        "turns": score.turns,
+        "battles_per_second": (score.matches + score.voided) / seconds,
+    }
+    print_table(f"{policy_path} on a local Showdown server, teams: {options.split}", [row])
+    if options.json:
+        write_figures(options.json, {**row, "policy": str(policy_path), "split": options.split, "ended": score.ended})
+    if score.voided > MOST_VOIDED * battles:
+        raise MeasurementError(
+            f"{score.voided} of {battles} battles were voided, which is too many: {dict(score.ended)}."
+        )
+
+
+def shipped_policy(battle_format: str) -> Path:
+    """Return the policy that ships for a format."""
+    path = Path(nemesis.__file__).parent / "shipped" / f"{battle_format}{SUFFIX}"
+    if not path.exists():
+        raise MeasurementError(f"No policy ships for {battle_format}; name one with --policy.")
+    return path
+
+
+if __name__ == "__main__":
+    run(main)

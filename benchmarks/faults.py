@@ -1,0 +1,240 @@
+"""What a run survives: actors, simulator hosts and the learner itself are killed while it trains, at random moments.
+
+    python -m benchmarks.faults --kills 20
+
+A run on Gen 1 random battles with actors beside the learner is started, and again and again one of its processes is
+killed without warning. Measured is how long it takes until
+  actor, host    the run has a new one in its place (`replaced`), and has gone on to its next update (`recovered`)
+  learner        no process of the run is left (`orphans_gone`), and the run, resumed, has made its next update
+A kill after which this does not happen in time is a failure, and so is a match that counts although it was voided: at
+the end, the matches that the opponent pool has counted must be exactly those that the actors saw end by play, and no
+member may be credited with more.
+"""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import MeasurementError, Row, option_parser, print_table, run, write_figures
+
+KILLS, QUICK_KILLS = 20, 3
+KINDS = ("actor", "host", "learner")
+SETTINGS = (
+    "updates=100000",
+    "collection.actors=2",
+    "collection.slots=32",
+    "collection.decisions=512",
+    "policy.size=nano",
+    "opponents.shares.self=0.5",
+    "opponents.shares.scripted=0.3",
+    "opponents.shares.past=0.2",
+    "opponents.past_interval=10",
+    "evaluation.interval=1000000",
+    "evaluation.matches=10",
+    "checkpoints.interval=2",
+    "tracking.tensorboard=false",
+)
+START_LIMIT = 180.0  # seconds
+REPLACEMENT_LIMIT = 5.0
+RECOVERY_LIMIT = 60.0
+ORPHAN_LIMIT = 2.0
+PROGRAM = "import sys; from nemesis.cli import main; sys.exit(main())"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The processes of a run."""
+
+    actors: list[int]
+    hosts: list[int]
+    others: list[int]
+
+    @property
+    def everybody(self) -> list[int]:
+        return self.actors + self.hosts + self.others
+
+
+class Training:
+    """A run in a process of its own, which can be killed and resumed."""
+
+    def __init__(self, path: Path, seed: int) -> None:
+        self.path = path
+        self._log = (path.parent / "output.txt").open("a", encoding="utf-8")
+        self.process = self._start(["train", "gen1randombattle", *SETTINGS, f"seed={seed}", "--run", str(path)])
+
+    def resume(self) -> None:
+        self.process = self._start(["resume", str(self.path)])
+
+    def updates(self) -> int:
+        """Return the last update that is written down."""
+        lines = self._lines()
+        return int(lines[-1]["update"]) if lines else -1
+
+    def figures(self) -> Row:
+        return self._lines()[-1]
+
+    def family(self) -> Family:
+        below = _descendants(self.process.pid)
+        hosts = {pid: parent for pid, (parent, command) in below.items() if "main.js" in command}
+        actors = [pid for pid in below if pid in hosts.values()]
+        busy = [pid for pid, parent in hosts.items() if parent in actors]  # the learner's own only evaluate
+        return Family(actors, busy, [pid for pid in below if pid not in busy and pid not in actors])
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self._log.close()
+
+    def _start(self, arguments: Sequence[str]) -> "subprocess.Popen[bytes]":
+        command = [sys.executable, "-c", PROGRAM, *arguments]
+        return subprocess.Popen(command, stdout=self._log, stderr=self._log, start_new_session=True)
+
+    def _lines(self) -> list[dict[str, Any]]:
+        file = self.path / "metrics.jsonl"
+        if not file.exists():
+            return []
+        return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
+
+
+def main() -> None:
+    parser = option_parser(__doc__ or "")
+    parser.add_argument("--kills", type=int, help=f"how many (default: {KILLS}, quick: {QUICK_KILLS})")
+    options = parser.parse_args()
+    kills: int = options.kills or (QUICK_KILLS if options.quick else KILLS)
+    generator = random.Random(options.seed)  # noqa: S311
+    with tempfile.TemporaryDirectory() as folder:
+        training = Training(Path(folder) / "run", options.seed)
+        try:
+            _wait(training, "make its first updates", lambda: training.updates() >= 3, START_LIMIT)
+            rows = [_kill(training, generator, number) for number in range(kills)]
+            matches = _matches(training)
+        finally:
+            training.close()
+    print_table("Kills, and seconds until the run had recovered", rows)
+    by_kind = {kind: sum(row["killed"] == kind for row in rows) for kind in KINDS}
+    print(f"Matches by play: {matches}.")
+    if options.json:
+        write_figures(options.json, {"kills": rows, "by_kind": by_kind, "matches": matches})
+    if matches["self"] + matches["others"] != matches["played"] or matches["credited"] > matches["others"]:
+        raise MeasurementError(f"The matches that count are not those that ended by play: {matches}.")
+    slow = [row for row in rows if row["killed"] != "learner" and row["replaced"] > REPLACEMENT_LIMIT]
+    if slow:
+        raise MeasurementError(f"{len(slow)} processes were replaced after more than {REPLACEMENT_LIMIT:.0f} s.")
+
+
+def _kill(training: Training, generator: random.Random, number: int) -> Row:
+    """Kill one process of the run at some moment, and see how it recovers."""
+    time.sleep(generator.uniform(0.5, 3.0))
+    family = training.family()
+    kind = generator.choice(KINDS)
+    before, started = training.updates(), time.monotonic()
+    row: dict[str, Any] = {"number": number, "killed": kind, "update": before}
+    if kind == "learner":
+        training.process.kill()
+        training.process.wait()
+        gone = _wait(training, "lose its orphans", lambda: not _alive(family.everybody), ORPHAN_LIMIT, running=False)
+        training.resume()
+        started = time.monotonic()
+        newest = _newest_checkpoint(training.path)
+        _wait(training, "go on after a resumption", lambda: training.updates() > newest, START_LIMIT)
+        return row | {"orphans_gone": gone, "replaced": None, "recovered": time.monotonic() - started}
+    candidates = family.actors if kind == "actor" else family.hosts
+    if not candidates:
+        raise MeasurementError(f"The run has no {kind} to kill.")
+    victim = generator.choice(candidates)
+    os.kill(victim, signal.SIGKILL)
+
+    def replaced() -> bool:
+        now = training.family()
+        return victim not in now.everybody and len(now.actors if kind == "actor" else now.hosts) >= len(candidates)
+
+    took = _wait(training, f"replace a {kind}", replaced, RECOVERY_LIMIT)
+    _wait(training, f"go on without a {kind}", lambda: training.updates() > before, RECOVERY_LIMIT)
+    return row | {"orphans_gone": None, "replaced": took, "recovered": time.monotonic() - started}
+
+
+def _matches(training: Training) -> dict[str, int]:
+    """Return, from the newest checkpoint, the matches by play as the pool and the actors have counted them."""
+    state = json.loads((_checkpoint_path(training.path) / "state.json").read_text(encoding="utf-8"))["state"]
+    counted: dict[str, int] = _unfold(state["opposition"])["pool"]["matches"]
+    return {**counted, "played": int(state["matches"])}
+
+
+def _unfold(tree: Any) -> Any:
+    """Read the part of a checkpoint's state that JSON says by itself."""
+    if not isinstance(tree, dict):
+        return tree
+    ((kind, content),) = tree.items()
+    if kind == "dict":
+        return {key: _unfold(node) for key, node in content}
+    return [_unfold(node) for node in content] if kind in ("list", "tuple") else content
+
+
+def _wait(training: Training, what: str, condition: Callable[[], bool], limit: float, *, running: bool = True) -> float:
+    """Wait until the run does something; returns the seconds that it took."""
+    started = time.monotonic()
+    while not condition():
+        if running and training.process.poll() is not None:
+            raise MeasurementError(f"The run ended by itself when it should {what}; see {training.path.parent}.")
+        if time.monotonic() - started > limit:
+            raise MeasurementError(f"The run did not {what} within {limit:.0f} s.")
+        time.sleep(0.02)
+    return time.monotonic() - started
+
+
+def _newest_checkpoint(path: Path) -> int:
+    return int(_checkpoint_path(path).name.removeprefix("update-"))
+
+
+def _checkpoint_path(path: Path) -> Path:
+    return max((path / "checkpoints").glob("update-*"))
+
+
+def _descendants(pid: int) -> dict[int, tuple[int, str]]:
+    """Return all processes below one, with their parents and commands."""
+    parents: dict[int, int] = {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(file.parent.name)] = _parent(int(file.parent.name))
+        except (OSError, IndexError):
+            continue
+    below: set[int] = {pid}
+    found: dict[int, tuple[int, str]] = {}
+    while fresh := {child for child, parent in parents.items() if parent in below and child not in below}:
+        below |= fresh
+    for child in below - {pid}:
+        try:
+            command = Path(f"/proc/{child}/cmdline").read_text(encoding="utf-8", errors="replace")
+            found[child] = (parents[child], command)
+        except OSError:
+            continue
+    return found
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+
+
+def _alive(pids: Sequence[int]) -> bool:
+    return any(_state(pid) not in ("", "Z") for pid in pids)
+
+
+def _state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+if __name__ == "__main__":
+    run(main)
