@@ -27,6 +27,7 @@ from nemesis.runtime.actor import as_step_policy
 from nemesis.runtime.checkpoints import load_checkpoint
 from nemesis.runtime.collector import Harvest
 from nemesis.runtime.config import RunConfig
+from nemesis.runtime.interrupts import Stop
 from nemesis.runtime.lineups import MAIN
 from nemesis.runtime.run_directory import RunDirectory
 from nemesis.runtime.training import Run
@@ -277,8 +278,8 @@ def test_a_run_that_diverges_keeps_its_last_checkpoint_as_it_was(tmp_path: Path)
     run = Run(build_config(RunConfig, {"game": "openspiel:kuhn_poker"}, [*SMALL, "learner.skip_limit=2"]), tmp_path)
     collect = run.collection.collect
 
-    def broken(decisions: int) -> Harvest:
-        harvest = collect(decisions)
+    def broken(decisions: int, stop: Stop) -> Harvest:
+        harvest = collect(decisions, stop)
         played = harvest.episodes[MAIN]
         return Harvest({MAIN: replace(played, result=np.full_like(played.result, 1e30))}, harvest.outcomes)
 

@@ -8,7 +8,8 @@ import pytest
 from nemesis.cli import main
 
 UNIFORM = 0.9167  # NashConv of playing at random
-BOUND = 0.1
+BOUND = 0.1  # of the averaged weights
+LAST_BOUND = 0.15  # the last ones circle round the equilibrium
 
 SHORT = ["updates=150", "collection.decisions=2048", "learner.minibatch=512", "seed=0"]
 SLOW = 'learner.learning_rate={"start": 0.002, "end": 0.00005}'
@@ -54,5 +55,5 @@ def test_nash_conv_on_kuhn_poker_ends_near_zero(algorithm: str, tmp_path: Path):
     assert main(["train", "kuhn", *settings, "--run", str(run)]) == 0
     first, *_, last = (json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines())
     assert first["evaluation/nash_conv"] == pytest.approx(UNIFORM, abs=0.05)
-    assert last["evaluation/nash_conv"] <= BOUND
+    assert last["evaluation/nash_conv"] <= LAST_BOUND
     assert last["evaluation/nash_conv_average"] <= BOUND

@@ -108,7 +108,7 @@ def test_what_the_opponent_did_stays_with_its_decision_on_every_way():
     again = joined(list(trajectories.portions(50)))
     np.testing.assert_array_equal(again.rival, trajectories.rival)
     aged = replace(trajectories, version=np.arange(trajectories.decisions))
-    fresh = aged.without_stale(trajectories.decisions // 2)
+    fresh = aged.without_stale(trajectories.decisions // 2, remembers=False)
     np.testing.assert_array_equal(fresh.rival, trajectories.rival[fresh.version])
 
 
