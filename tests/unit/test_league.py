@@ -111,8 +111,8 @@ def test_an_exploiter_that_does_not_win_enough_is_told_but_not_met(tmp_path: Pat
 
 @pytest.mark.parametrize("start", ["scratch", "victim"])
 def test_an_exploiter_learns_to_beat_its_victim(tmp_path: Path, start: str):
-    settings = (*EXPLOITED, f"exploiter.start={start}", "exploiter.updates=12", "exploiter.matches=200")
-    trained(tmp_path, *settings, "updates=32", "exploiter.interval=1")
+    settings = (*EXPLOITED, f"exploiter.start={start}", "exploiter.updates=20", "exploiter.matches=300")
+    trained(tmp_path, *settings, "updates=40", "exploiter.interval=1")
     verdict = registry(tmp_path)["exploiters"][0]
     assert verdict["update"] == 1  # a victim that has hardly learned
     assert verdict["low"] > 0.5
