@@ -79,8 +79,9 @@ class Training:
         lines = self._lines()
         return int(lines[-1]["update"]) if lines else -1
 
-    def figures(self) -> Row:
-        return self._lines()[-1]
+    def written(self) -> float:
+        """Return when something was written down last."""
+        return (self.path / "metrics.jsonl").stat().st_mtime
 
     def family(self) -> Family:
         below = _descendants(self.process.pid)
@@ -143,10 +144,15 @@ def _kill(training: Training, generator: random.Random, number: int) -> Row:
         training.process.kill()
         training.process.wait()
         gone = _wait(training, "lose its orphans", lambda: not _alive(family.everybody), ORPHAN_LIMIT, running=False)
+        newest, started, killed = _newest_checkpoint(training.path), time.monotonic(), time.time()
         training.resume()
-        started = time.monotonic()
-        newest = _newest_checkpoint(training.path)
-        _wait(training, "go on after a resumption", lambda: training.updates() > newest, START_LIMIT)
+        # What was written after the checkpoint, before the kill, is no progress.
+        _wait(
+            training,
+            "go on after a resumption",
+            lambda: training.written() > killed and training.updates() > newest,
+            START_LIMIT,
+        )
         return row | {"orphans_gone": gone, "replaced": None, "recovered": time.monotonic() - started}
     candidates = family.actors if kind == "actor" else family.hosts
     if not candidates:

@@ -268,7 +268,7 @@ def _context() -> "SpawnContext | ForkServerContext":
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["nemesis.runtime.actor_process"])
+    context.set_forkserver_preload(["nemesis.runtime.actor_nursery"])
     return context
 
 
