@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from nemesis.core.settings import Settings
 from nemesis.games.pokemon.settings import PokemonSettings
@@ -14,6 +14,14 @@ from nemesis.runtime.metrics import TrackingConfig
 from nemesis.runtime.rewards import RewardConfig
 
 LearnerConfig = Annotated[PPOConfig | RNaDConfig | PortfolioConfig, Field(discriminator="algorithm")]
+
+
+def _listed(value: Any) -> Any:
+    return tuple(name.strip() for name in value.split(",")) if isinstance(value, str) else value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+"""Several names, which may also be given as one text with commas."""
 
 
 class CollectionConfig(Settings):
@@ -76,18 +84,11 @@ class OpponentsConfig(Settings):
     past_interval: int = Field(50, ge=1, description="updates between frozen copies of the policy")
     members: int = Field(40, ge=1, description="frozen policies that are kept; the weakest is dropped for a new one")
     rating_gap: float = Field(600.0, gt=0, description="Elo points behind the policy at which a member is dropped")
-    cloned: tuple[str, ...] = Field((), description="policy files, checkpoints or runs that are met as cloned")
+    cloned: Names = Field((), description="policy files, checkpoints or runs that are met as cloned")
     victim: str | None = Field(
         None, description="a policy file, checkpoint or run that is the only opponent, to be exploited"
     )
-    scripted: tuple[str, ...] | None = Field(
-        None, description="fixed opponents that are met; null takes all of the game"
-    )
-
-    @field_validator("cloned", "scripted", mode="before")
-    @classmethod
-    def _from_text(cls, value: Any) -> Any:
-        return tuple(name.strip() for name in value.split(",")) if isinstance(value, str) else value
+    scripted: Names | None = Field(None, description="fixed opponents that are met; null takes all of the game")
 
     @property
     def only_self(self) -> bool:
@@ -117,7 +118,7 @@ class ExploiterConfig(Settings):
     threshold: float = Field(
         0.55, ge=0, lt=1, description="win rate that the lower end of its interval must pass to become an opponent"
     )
-    learner: PPOConfig = Field(PPOConfig(), description="how it learns")
+    learner: PPOConfig = Field(PPOConfig(), description="how it learns; sequence_length is that of the run")
 
 
 class EvaluationConfig(Settings):
@@ -125,17 +126,12 @@ class EvaluationConfig(Settings):
 
     interval: int = Field(100, ge=1, description="updates between evaluations")
     matches: int = Field(2000, ge=2, description="matches against each opponent, where no exact measure exists")
-    opponents: tuple[str, ...] | None = Field(
+    opponents: Names | None = Field(
         None, min_length=1, description="whom it is measured against, such as random; null takes all that the game has"
     )
     weights: Literal["both", "last", "average"] = Field(
         "both", description="which weights are measured: those of the last update, their average, or both"
     )
-
-    @field_validator("opponents", mode="before")
-    @classmethod
-    def _from_text(cls, value: Any) -> Any:
-        return tuple(name.strip() for name in value.split(",")) if isinstance(value, str) else value
 
 
 class CheckpointsConfig(Settings):
