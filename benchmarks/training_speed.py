@@ -34,8 +34,8 @@ ACTORS = (0, 1)
 SETTINGS = (Setting(1, 1, 50), Setting(2, 1, 100))
 LOOP: dict[str, Any] = {
     "collection": {"slots": 128, "decisions": 4096},
-    "policy": {"size": "micro"},
-    "learner": {"algorithm": "ppo", "epochs": 2, "minibatch": 1024},
+    "policy": {"width": 80, "layers": 2},
+    "learner": {"algorithm": "ppo", "minibatch": 1024},
     "pokemon": {"split": "all", "turn_limit": 1000},
     "device": "cpu",
 }

@@ -181,7 +181,7 @@ def as_step_policy(policy: PlayingPolicy, device: torch.device) -> StepPolicy:
         arrays = (torch.from_numpy(array).to(device) for array in (view, mask, state))
         output = policy.step(*arrays)
         _check_answers(output.log_probs)
-        return output.log_probs.exp().cpu().numpy(), output.state.cpu().numpy()
+        return output.log_probs.softmax(-1).cpu().numpy(), output.state.cpu().numpy()
 
     return StepPolicy(policy.state_size, step)
 
