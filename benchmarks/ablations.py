@@ -1,0 +1,119 @@
+"""What each extra of battle training is worth: short trainings that differ in one setting, and one played differently.
+
+Trainings are the preset's, cut to `--updates`, and one for each extra that is taken away or added. The base run is then
+also played in other ways: with its last weights, as an ensemble of its last checkpoints, at other temperatures and with
+the likeliest actions alone. Everybody meets the game's strongest scripted opponent and, but for itself, the base as it
+is, in matches with seats and teams exchanged. One seed tells large effects from none, and no more.
+"""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from rich.console import Console
+
+from benchmarks.report import Row, option_parser, print_table, run, write_figures
+from nemesis.core.config import build_config
+from nemesis.core.game import Game
+from nemesis.population.league import open_league
+from nemesis.presets import load_preset
+from nemesis.runtime.actor import Actor, PlayStyle
+from nemesis.runtime.assembly import open_game_of
+from nemesis.runtime.config import RunConfig
+from nemesis.runtime.matches import Score, play
+from nemesis.runtime.opponents import open_opponent, opponent_names
+from nemesis.runtime.policy_players import Manner, open_player
+from nemesis.runtime.training import train
+
+PRESET = "gen1ou"
+UPDATES, QUICK_UPDATES = 120, 4
+MATCHES, QUICK_MATCHES = 1000, 20
+ENSEMBLE = 4
+SLOTS = 128
+QUICK = ("collection.decisions=256", "collection.slots=32")
+BASE = "base"
+TRAININGS: dict[str, tuple[str, ...]] = {
+    BASE: (),
+    "no foresight": ("policy.foresight=false", "learner.foresight_weight=0"),
+    "learning rate not annealed": ("learner.learning_rate=5e-4",),
+    "reward stays dense": ("reward.dense_weight=1",),
+    "reward sparse from the start": ("reward.dense_weight=0",),
+    "advantages: half filtered out": ("learner.advantage_share=0.5",),
+}
+MANNERS: dict[str, Manner] = {
+    "base, last weights": Manner(weights="weights"),
+    f"base, ensemble of {ENSEMBLE}": Manner(ensemble=ENSEMBLE, weights="weights"),
+    "base, temperature 0.3": Manner(PlayStyle(temperature=0.3)),
+    "base, temperature 0": Manner(PlayStyle(temperature=0.0)),
+    "base, top-p 0.8": Manner(PlayStyle(top_p=0.8)),
+}
+
+
+def main() -> None:
+    parser = option_parser(__doc__ or "")
+    parser.add_argument("--preset", default=PRESET, help=f"what is trained (default: {PRESET})")
+    parser.add_argument("--updates", type=int, help=f"of each training (default: {UPDATES}, quick: {QUICK_UPDATES})")
+    parser.add_argument("--runs", type=Path, help="folder in which all runs are kept")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    updates = options.updates or (QUICK_UPDATES if options.quick else UPDATES)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder: Path = options.runs or Path(temporary)
+        less = QUICK if options.quick else ()
+        configs = {
+            name: _config(options.preset, updates, options.seed, (*less, *changes))
+            for name, changes in TRAININGS.items()
+        }
+        for name, config in configs.items():
+            Console().print(f"{name}: training …")
+            train(config, _folder(folder, name), open_opposition=open_league)
+        game = open_game_of(configs[BASE])
+        matches = QUICK_MATCHES if options.quick else MATCHES
+        trained = {name: _player(_folder(folder, name), game, Manner()) for name in TRAININGS}
+        played = {name: _player(_folder(folder, BASE), game, manner) for name, manner in MANNERS.items()}
+        rows = [
+            _row(name, player, trained[BASE], game, matches, options.seed)
+            for name, player in (trained | played).items()
+        ]
+    print_table(f"{options.preset}, {updates} updates: what the extras are worth", rows)
+    if options.json:
+        write_figures(options.json, {"preset": options.preset, "updates": updates, "rows": rows})
+
+
+def _config(preset: str, updates: int, seed: int, changes: Sequence[str]) -> RunConfig:
+    common = (
+        f"updates={updates}",
+        f"seed={seed}",
+        f"evaluation.interval={updates}",
+        "evaluation.matches=2",
+        f"checkpoints.interval={max(1, updates // (2 * ENSEMBLE))}",
+        f"checkpoints.keep_last={ENSEMBLE}",
+        "tracking.tensorboard=false",
+    )
+    return build_config(RunConfig, load_preset(preset), [*common, *changes])
+
+
+def _folder(root: Path, name: str) -> Path:
+    return root / "".join(letter if letter.isalnum() else "-" for letter in name)
+
+
+def _player(folder: Path, game: Game, manner: Manner) -> Actor:
+    return open_player(folder, game, SLOTS, 0, manner)
+
+
+def _row(name: str, player: Actor, base: Actor, game: Game, matches: int, seed: int) -> Row:
+    strongest = opponent_names(game)[-1]
+    rivals = [open_opponent(game, strongest, seed), *([base] if player is not base else [])]
+    scores = play(game, player, rivals, matches=matches, slots=SLOTS, seed=seed + 1)
+    shown = [_shown(score) for score in scores]
+    return {"who": name, f"against_{strongest}": shown[0], "against_the_base": shown[1] if len(shown) > 1 else "–"}
+
+
+def _shown(score: Score) -> str:
+    low, high = score.win_rate_interval
+    return f"{score.win_rate:.1%} ({low:.1%} to {high:.1%})"
+
+
+if __name__ == "__main__":
+    run(main)
