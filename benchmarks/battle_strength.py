@@ -9,18 +9,16 @@ never saw. Draws count half, and only battles that ended by play count at all. T
 """
 
 import time
-from pathlib import Path
 
 import torch
 
-import nemesis
 from benchmarks.report import MeasurementError, option_parser, print_table, run, write_figures
 from nemesis.deploy.server_matches import SLOTS, Meeting, play_on_server
 from nemesis.games.pokemon.formats import find_format
 from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.settings import PokemonSettings
 from nemesis.runtime.actor import PlayStyle
-from nemesis.runtime.policy_files import SUFFIX
+from nemesis.runtime.policy_files import SHIPPED, policy_path
 from nemesis.runtime.policy_players import Manner, open_player
 
 BATTLES, QUICK_BATTLES = 1000, 60
@@ -36,7 +34,7 @@ def main() -> None:
         help="a player class of poke-env, or package.module:Class (default: SimpleHeuristicsPlayer)",
     )
     parser.add_argument("--battles", type=int, help=f"how many (default: {BATTLES:,}, quick: {QUICK_BATTLES})")
-    parser.add_argument("--policy", type=Path, help="a policy file, checkpoint or run (default: the one that ships)")
+    parser.add_argument("--policy", help="a policy file, checkpoint or run (default: the one that ships)")
     parser.add_argument("--split", choices=("train", "held_out", "all"), default="all", help="which teams are played")
     parser.add_argument("--held-out", type=float, help="share of the teams that is held out")
     parser.add_argument("--temperature", type=float, default=1.0, help="0 plays the likeliest action (default: 1)")
@@ -48,9 +46,9 @@ def main() -> None:
     settings = PokemonSettings(split=options.split, held_out=options.held_out)
     game = PokemonGame(find_format(options.format), settings)
     battles: int = options.battles or (QUICK_BATTLES if options.quick else BATTLES)
-    policy_path: Path = options.policy or shipped_policy(game.format.id)
-    style = PlayStyle(options.temperature, options.top_p)
-    player = open_player(policy_path, game, SLOTS, options.seed, Manner(style, options.ensemble, options.weights))
+    policy: str = options.policy or f"{SHIPPED}{game.format.id}"
+    manner = Manner(PlayStyle(options.temperature, options.top_p), options.ensemble, options.weights)
+    player = open_player(policy_path(policy), game, SLOTS, options.seed, manner)
     begun = time.monotonic()
     score = play_on_server(game, player, Meeting(options.opponent, battles, options.seed))
     seconds = time.monotonic() - begun
@@ -68,21 +66,13 @@ def main() -> None:
         "turns": score.turns,
         "battles_per_second": (score.matches + score.voided) / seconds,
     }
-    print_table(f"{policy_path} on a local Showdown server, teams: {options.split}", [row])
+    print_table(f"{policy} on a local Showdown server, teams: {options.split}", [row])
     if options.json:
-        write_figures(options.json, {**row, "policy": str(policy_path), "split": options.split, "ended": score.ended})
+        write_figures(options.json, {**row, "policy": policy, "split": options.split, "ended": score.ended})
     if score.voided > MOST_VOIDED * battles:
         raise MeasurementError(
             f"{score.voided} of {battles} battles were voided, which is too many: {dict(score.ended)}."
         )
-
-
-def shipped_policy(battle_format: str) -> Path:
-    """Return the policy that ships for a format."""
-    path = Path(nemesis.__file__).parent / "shipped" / f"{battle_format}{SUFFIX}"
-    if not path.exists():
-        raise MeasurementError(f"No policy ships for {battle_format}; name one with --policy.")
-    return path
 
 
 if __name__ == "__main__":

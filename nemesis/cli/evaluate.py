@@ -67,6 +67,7 @@ def evaluate(
     from nemesis.runtime import evaluation
     from nemesis.runtime.actor import PlayStyle
     from nemesis.runtime.config import EvaluationConfig
+    from nemesis.runtime.policy_files import policy_path
     from nemesis.runtime.policy_players import Manner
 
     if matches is not None:
@@ -75,7 +76,7 @@ def evaluate(
     rivals = [one for one in others if one not in settings]
     if rivals and opponent:
         raise UserError("--opponent is for a single player; with several, name all of them in a row.")
-    alone = not rivals and not Path(player).is_file()
+    alone = not rivals and not policy_path(player).is_file()
     if alone and (game or last or (temperature, top_p, ensemble) != (1.0, 1.0, 1)):
         raise UserError(
             "--game, --temperature, --top-p, --ensemble and --last are for several players; name them in a row."

@@ -29,7 +29,7 @@ from nemesis.runtime.assembly import config_of, find_checkpoint
 from nemesis.runtime.config import RunConfig
 from nemesis.runtime.matches import Player, Score, play, seat_of_first
 from nemesis.runtime.opponents import open_opponent, opponent_names
-from nemesis.runtime.policy_files import read_facts
+from nemesis.runtime.policy_files import SHIPPED, policy_path, read_facts
 from nemesis.runtime.policy_players import Manner, open_player
 
 MATCHES = 400  # of a pair, unless told
@@ -103,7 +103,7 @@ def open_field(
     if repeated := {name for name in names if names.count(name) > 1}:
         raise UserError(f"{min(repeated)} is there twice; a player need not be measured against itself.")
     config: dict[str, Any] = {}
-    for path in (Path(name) for name in names if _is_policy(name)):
+    for path in (policy_path(name) for name in names if _is_policy(name)):
         if path.is_file():
             found = {"game": read_facts(path).game}
         else:
@@ -165,12 +165,12 @@ def _on_server(field: Field, ours: str, theirs: str, matches: int, seed: int, ke
 def _player(field: Field, name: str, slots: int, seed: int) -> Player:
     if not _is_policy(name):
         return open_opponent(field.game, name, seed)
-    return open_player(Path(name), field.game, slots, seed, field.manner)
+    return open_player(policy_path(name), field.game, slots, seed, field.manner)
 
 
 def _is_policy(name: str) -> bool:
     """Whatever stands on the disk is a run, a checkpoint or a policy file; a path that does not is a mistake."""
-    return not name.startswith(PREFIX) and ("/" in name or Path(name).exists())
+    return not name.startswith(PREFIX) and (name.startswith(SHIPPED) or "/" in name or Path(name).exists())
 
 
 def _check_scripted(game: Game, name: str) -> None:

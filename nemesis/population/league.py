@@ -23,7 +23,7 @@ from nemesis.runtime.interrupts import Stop, StoppedError, never
 from nemesis.runtime.lineups import EXPLOITER, Lineups, PlayerSource
 from nemesis.runtime.opponents import opponent_names
 from nemesis.runtime.opposition import Opposition, SelfPlay
-from nemesis.runtime.policy_files import save_policy
+from nemesis.runtime.policy_files import policy_path, save_policy
 from nemesis.runtime.run_directory import replace_file
 
 REGISTRY = "population.json"
@@ -105,7 +105,7 @@ class League:
         self._register()
 
     def _open_cloned(self) -> list[tuple[Policy, PolicyConfig]]:
-        return [open_any_policy(Path(path), self._game) for path in self._config.opponents.cloned]
+        return [open_any_policy(policy_path(path), self._game) for path in self._config.opponents.cloned]
 
     def _freeze(self, policy: Policy, update: int) -> bool:
         """Add a copy of the policy as it is to the pool, if it is time."""

@@ -1,6 +1,6 @@
 """A policy in one file: its weights as safetensors, and in their header what it takes to build the network again.
 
-Members of a population, shipped policies and exports are such files. Nothing is ever unpickled.
+Members of a population, exports and the policies that come with Nemesis are such files. Nothing is ever unpickled.
 """
 
 import json
@@ -22,7 +22,9 @@ from nemesis.runtime.run_directory import sync
 
 FORMAT = 1
 SUFFIX = ".safetensors"
+SHIPPED = "shipped:"  # before the name of a policy that comes with Nemesis
 _KEY = "nemesis"
+_SHIPPED_FOLDER = Path(__file__).parent.parent / "shipped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,17 @@ class PolicyFacts:
                 f"{path} reads another version of the view record of {spec.name} than this version of Nemesis writes; "
                 "train it again, or use the version of Nemesis that it was trained with."
             )
+
+
+def policy_path(name: str) -> Path:
+    """Return where a policy file, checkpoint or run is: a path, or shipped:NAME for one that comes with Nemesis."""
+    if not name.startswith(SHIPPED):
+        return Path(name)
+    path = _SHIPPED_FOLDER / f"{name.removeprefix(SHIPPED)}{SUFFIX}"
+    if not path.exists():
+        known = sorted(SHIPPED + file.stem for file in _SHIPPED_FOLDER.glob(f"*{SUFFIX}"))
+        raise UserError(f"There is no {name}. Nemesis comes with {', '.join(known) or 'no policies'}.")
+    return path
 
 
 def new_policy(game: Game, config: PolicyConfig) -> Policy:

@@ -39,6 +39,7 @@ from nemesis.runtime.opponents import opponent_names
 from nemesis.runtime.opposition import Opposition, SelfPlay
 from nemesis.runtime.outcome import outcome
 from nemesis.runtime.parallel import ParallelCollection
+from nemesis.runtime.policy_files import policy_path
 from nemesis.runtime.random_states import capture_random_states, restore_random_states
 from nemesis.runtime.replays import NoReplaysError, record
 from nemesis.runtime.reporter import Reporter
@@ -121,7 +122,7 @@ class Run:
         torch.manual_seed(weights)
         self.policy = build_policy(config, self.game).to(self.device)
         if config.policy.init and new:
-            take_weights(self.policy, Path(config.policy.init), self.game)
+            take_weights(self.policy, policy_path(config.policy.init), self.game)
         self.learner = build_learner(self.policy, config, self.device, minibatches, self._rate)
         self.clock = Clock()
         self.opposition = open_opposition(config, self.game, folder)

@@ -13,9 +13,10 @@ from nemesis.cli import main
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
 from nemesis.policies.config import PolicyConfig
+from nemesis.runtime import policy_files
 from nemesis.runtime.assembly import load_policy
 from nemesis.runtime.config import RunConfig
-from nemesis.runtime.policy_files import load_policy_file, new_policy, read_facts, save_policy
+from nemesis.runtime.policy_files import load_policy_file, new_policy, policy_path, read_facts, save_policy
 from nemesis.runtime.training import train
 
 CONFIG = PolicyConfig(width=16, layers=1, memory="gru")
@@ -102,3 +103,14 @@ def test_a_run_is_exported_as_a_file_that_can_be_evaluated(tmp_path: Path, capfd
     assert read_facts(file).about["update"] == 2
     assert main(["evaluate", str(file), "--matches", "20"]) == 0
     assert "against random" in capfd.readouterr().out
+
+
+def test_a_policy_that_comes_with_nemesis_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(policy_files, "_SHIPPED_FOLDER", tmp_path)
+    with pytest.raises(UserError, match=r"no shipped:kuhn\. Nemesis comes with no policies\."):
+        policy_path("shipped:kuhn")
+    (tmp_path / "kuhn.safetensors").touch()
+    assert policy_path("shipped:kuhn") == tmp_path / "kuhn.safetensors"
+    with pytest.raises(UserError, match=r"no shipped:leduc\. Nemesis comes with shipped:kuhn\."):
+        policy_path("shipped:leduc")
+    assert policy_path("runs/shipped") == Path("runs/shipped")
