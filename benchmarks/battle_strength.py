@@ -5,7 +5,7 @@
 The server is a local one of the same npm package; the policy plays on it by our own websocket client, the opponent as
 poke-env plays. Battles come in pairs, in the second of which the players exchange teams and seats. Teams are those that
 ship for the format; `--split held_out --held-out 0.3` plays with a share of them that a training with the same share
-never saw. Draws count half, and only battles that ended by play count at all. The interval is Wilson's, of 95 %.
+never saw, and `--teams` with any others, illegal ones left out. Draws count half, and only battles that ended by play count at all. The interval is Wilson's, of 95 %.
 """
 
 import time
@@ -35,6 +35,7 @@ def main() -> None:
     )
     parser.add_argument("--battles", type=int, help=f"how many (default: {BATTLES:,}, quick: {QUICK_BATTLES})")
     parser.add_argument("--policy", help="a policy file, checkpoint or run (default: the one that ships)")
+    parser.add_argument("--teams", help="a file or folder of teams instead of those that ship")
     parser.add_argument("--split", choices=("train", "held_out", "all"), default="all", help="which teams are played")
     parser.add_argument("--held-out", type=float, help="share of the teams that is held out")
     parser.add_argument("--temperature", type=float, default=1.0, help="0 plays the likeliest action (default: 1)")
@@ -43,7 +44,9 @@ def main() -> None:
     parser.add_argument("--ensemble", type=int, default=1, help="last checkpoints of a run that play as one")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    settings = PokemonSettings(split=options.split, held_out=options.held_out)
+    settings = PokemonSettings(
+        teams=options.teams, split=options.split, held_out=options.held_out, invalid_teams="skip"
+    )
     game = PokemonGame(find_format(options.format), settings)
     battles: int = options.battles or (QUICK_BATTLES if options.quick else BATTLES)
     policy: str = options.policy or f"{SHIPPED}{game.format.id}"
@@ -66,9 +69,12 @@ def main() -> None:
         "turns": score.turns,
         "battles_per_second": (score.matches + score.voided) / seconds,
     }
-    print_table(f"{policy} on a local Showdown server, teams: {options.split}", [row])
+    print_table(f"{policy} on a local Showdown server, teams: {options.teams or options.split}", [row])
     if options.json:
-        write_figures(options.json, {**row, "policy": policy, "split": options.split, "ended": score.ended})
+        write_figures(
+            options.json,
+            {**row, "policy": policy, "teams": options.teams, "split": options.split, "ended": score.ended},
+        )
     if score.voided > MOST_VOIDED * battles:
         raise MeasurementError(
             f"{score.voided} of {battles} battles were voided, which is too many: {dict(score.ended)}."

@@ -58,6 +58,7 @@ def test_strength_is_measured_on_a_server(tmp_path: Path, monkeypatch: pytest.Mo
     assert 0 <= figures["low"] <= figures["win_rate"] <= figures["high"] <= 1
 
 
-def test_a_format_without_a_shipped_policy_is_said_in_a_sentence():
-    with pytest.raises(UserError, match=r"^No policy ships for gen5ou; name one with --policy\.$"):
-        battle_strength.shipped_policy("gen5ou")
+def test_a_format_without_a_shipped_policy_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sys.argv", ["battle_strength", "--format", "gen5ou"])
+    with pytest.raises(UserError, match=r"^There is no shipped:gen5ou\."):
+        battle_strength.main()
