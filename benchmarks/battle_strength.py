@@ -5,7 +5,8 @@
 The server is a local one of the same npm package; the policy plays on it by our own websocket client, the opponent as
 poke-env plays. Battles come in pairs, in the second of which the players exchange teams and seats. Teams are those that
 ship for the format; `--split held_out --held-out 0.3` plays with a share of them that a training with the same share
-never saw, and `--teams` with any others, illegal ones left out. Draws count half, and only battles that ended by play count at all. The interval is Wilson's, of 95 %.
+never saw, and `--teams` with any others, illegal ones left out. Draws count half, and only battles that ended by play
+count at all. The interval is Wilson's, of 95 %.
 """
 
 import time
