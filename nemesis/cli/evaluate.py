@@ -33,8 +33,8 @@ def evaluate(
     opponent: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     replays: int = 0,
     folder: Path = Path("replays"),
-    temperature: float = 1.0,
-    top_p: float = 1.0,
+    temperature: float | None = None,
+    top_p: float | None = None,
     ensemble: int = 1,
     last: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     seed: int = 0,
@@ -51,7 +51,8 @@ def evaluate(
         opponent: fixed opponents of a single player, may be repeated; as in the run's evaluation.opponents unless given
         replays: how many matches to save as replays, against the strongest opponent or of each pair
         folder: where the replays of pairs go; those of a single run go into its own folder
-        temperature: of the policies' draws, where several players meet; 0 plays the likeliest action
+        temperature: of the policies' draws, where several players meet; 0 plays the likeliest action. Unless this or
+            top_p is given, policy files play as they were exported, and all others at temperature 1
         top_p: probability of the likeliest actions that are kept, where several players meet
         ensemble: how many of a run's last checkpoints play as one, where several players meet
         last: play with the last weights of runs instead of the averaged ones, where several players meet
@@ -77,13 +78,13 @@ def evaluate(
     if rivals and opponent:
         raise UserError("--opponent is for a single player; with several, name all of them in a row.")
     alone = not rivals and not policy_path(player).is_file()
-    if alone and (game or last or (temperature, top_p, ensemble) != (1.0, 1.0, 1)):
+    if alone and (game or last or (temperature, top_p, ensemble) != (None, None, 1)):
         raise UserError(
             "--game, --temperature, --top-p, --ensemble and --last are for several players; name them in a row."
         )
     result: _Result
     if not alone:
-        manner = Manner(PlayStyle(temperature, top_p), ensemble, "weights" if last else "average")
+        manner = Manner(PlayStyle.wanted(temperature, top_p), ensemble, "weights" if last else "average")
         result = _tournament([player, *rivals], game, settings, matches, opponent, replays, folder, seed, manner)
     else:
         result = evaluation.evaluate(Path(player), seed, matches, opponent or None, replays, settings)

@@ -47,6 +47,13 @@ class PlayStyle:
         if not 0 < self.top_p <= 1:
             raise UserError(f"top_p is a share above 0 and up to 1, and {self.top_p} is none.")
 
+    @staticmethod
+    def wanted(temperature: float | None, top_p: float | None) -> "PlayStyle | None":
+        """Return the style that somebody asks for, by one number or both; None where nothing is asked for."""
+        if temperature is None and top_p is None:
+            return None
+        return PlayStyle(1.0 if temperature is None else temperature, 1.0 if top_p is None else top_p)
+
     def weigh(self, log_probs: torch.Tensor) -> torch.Tensor:
         """Return what actions are drawn by, in proportion: (n, action). What is not a number stays none."""
         if self.temperature == 0:
@@ -62,7 +69,7 @@ class PlayStyle:
         return weights * (weights >= ordered.gather(-1, kept - 1))
 
 
-_AS_IT_IS = PlayStyle()
+AS_IT_IS = PlayStyle()
 
 
 class RandomActor:
@@ -116,7 +123,7 @@ class Actor:
     """Plays any seats of a pool with one policy, or several that play as one."""
 
     def __init__(
-        self, policy: PlayingPolicy, slots: int, device: torch.device, seed: int, style: PlayStyle = _AS_IT_IS
+        self, policy: PlayingPolicy, slots: int, device: torch.device, seed: int, style: PlayStyle = AS_IT_IS
     ) -> None:
         self._policy = policy
         self._style = style

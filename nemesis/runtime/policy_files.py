@@ -4,7 +4,7 @@ Members of a population, exports and the policies that come with Nemesis are suc
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from nemesis.core.errors import UserError
 from nemesis.core.game import ForesightGame, Game
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
+from nemesis.runtime.actor import AS_IT_IS, PlayStyle
 from nemesis.runtime.run_directory import sync
 
 FORMAT = 1
@@ -34,6 +35,7 @@ class PolicyFacts:
     game: str
     views: str  # the version of the view record that it reads
     policy: PolicyConfig
+    style: PlayStyle  # in which it plays unless told otherwise
     about: dict[str, Any]  # whatever else whoever saved it wants to be known
 
     def check(self, path: Path, game: Game) -> None:
@@ -65,7 +67,9 @@ def new_policy(game: Game, config: PolicyConfig) -> Policy:
     return Policy(game.encoder, game.action_head, config, foresight_head)
 
 
-def save_policy(path: Path, policy: Policy, config: PolicyConfig, game: Game, about: dict[str, Any]) -> None:
+def save_policy(
+    path: Path, policy: Policy, config: PolicyConfig, game: Game, about: dict[str, Any], style: PlayStyle = AS_IT_IS
+) -> None:
     """Write a policy; the file appears whole or not at all."""
     spec = game.spec
     head = {
@@ -73,6 +77,7 @@ def save_policy(path: Path, policy: Policy, config: PolicyConfig, game: Game, ab
         "game": spec.name,
         "views": spec.views,
         "policy": config.model_dump(mode="json", exclude={"init"}),
+        "style": asdict(style),
         "about": about,
     }
     weights = {name: tensor.detach().cpu().contiguous() for name, tensor in policy.state_dict().items()}
@@ -95,7 +100,8 @@ def read_facts(path: Path) -> PolicyFacts:
         if head["format"] != FORMAT:
             raise UserError(f"{path} has format {head['format']}, and this version of Nemesis reads {FORMAT}.")
         policy = build_config(PolicyConfig, head["policy"])
-        return PolicyFacts(str(head["game"]), str(head["views"]), policy, dict(head["about"]))
+        style = PlayStyle(**head["style"])
+        return PolicyFacts(str(head["game"]), str(head["views"]), policy, style, dict(head["about"]))
     except FileNotFoundError as error:
         raise UserError(f"There is no policy at {path}.") from error
     except (OSError, SafetensorError, ValidationError, LookupError, TypeError, ValueError) as error:

@@ -1,6 +1,6 @@
 """Policies as players: from a file, a checkpoint or a run, or from the last checkpoints of a run as one player."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -10,9 +10,10 @@ from nemesis.core.errors import UserError
 from nemesis.core.game import Game
 from nemesis.policies.ensemble import Ensemble
 from nemesis.policies.policy import Policy
-from nemesis.runtime.actor import Actor, PlayStyle
+from nemesis.runtime.actor import AS_IT_IS, Actor, PlayStyle
 from nemesis.runtime.assembly import build_policy, config_of, open_any_policy, open_game_of
 from nemesis.runtime.checkpoints import Checkpoint, CheckpointError, load_checkpoint
+from nemesis.runtime.policy_files import read_facts
 from nemesis.runtime.run_directory import RunDirectory
 
 
@@ -20,7 +21,7 @@ from nemesis.runtime.run_directory import RunDirectory
 class Manner:
     """How a policy plays: how it draws its actions, and with how many of its run's last checkpoints at once."""
 
-    style: PlayStyle = field(default_factory=PlayStyle)
+    style: PlayStyle | None = None  # None leaves it to the policy
     ensemble: int = 1
     weights: Literal["average", "weights"] = "average"  # of checkpoints
 
@@ -49,7 +50,8 @@ def open_player(path: Path, game: Game, slots: int, seed: int, manner: Manner) -
         policy = open_last_checkpoints(path, game, manner.ensemble, average=manner.weights == "average")
     else:
         policy, _ = open_any_policy(path, game, manner.weights)
-    return Actor(policy.to(device), slots, device, seed, manner.style)
+    style = manner.style or (read_facts(path).style if path.is_file() else AS_IT_IS)
+    return Actor(policy.to(device), slots, device, seed, style)
 
 
 def _newest(root: Path, count: int) -> list[Checkpoint]:

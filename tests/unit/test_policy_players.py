@@ -1,8 +1,10 @@
-"""The last checkpoints of a run, opened as one player."""
+"""Policies as players: in the style that they were exported with, or as one with a run's last checkpoints."""
 
 import shutil
+from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from episodes import KUHN, opened
@@ -10,9 +12,12 @@ from rich.console import Console
 
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
+from nemesis.policies.config import PolicyConfig
+from nemesis.runtime.actor import PlayStyle
 from nemesis.runtime.assembly import load_policy
 from nemesis.runtime.config import RunConfig
-from nemesis.runtime.policy_players import open_last_checkpoints
+from nemesis.runtime.policy_files import new_policy, save_policy
+from nemesis.runtime.policy_players import Manner, open_last_checkpoints, open_player
 from nemesis.runtime.training import train
 
 SETTINGS = {
@@ -57,3 +62,20 @@ def test_too_few_checkpoints_are_an_error_that_tells_how_many_there_are(run: Pat
 def test_another_game_is_refused(run: Path):
     with pytest.raises(UserError, match=r"plays openspiel:kuhn_poker, not openspiel:leduc_poker"):
         open_last_checkpoints(run, opened("leduc_poker"), 2)
+
+
+def test_a_policy_file_plays_as_it_was_exported_unless_told_otherwise(tmp_path: Path):
+    game = opened(KUHN)
+    config = PolicyConfig(width=16, layers=1)
+    file = tmp_path / "policy.safetensors"
+    save_policy(file, new_policy(game, config), config, game, {}, PlayStyle(temperature=0))
+    with closing(game.pool(512, 0)) as pool:
+        waiting, _ = pool.recv()
+
+    def most_answers(manner: Manner) -> int:
+        """Return how many different answers there are to one view, at most."""
+        action = open_player(file, game, 512, 0, manner).act(waiting).action
+        return max(len(set(action[(waiting.view == view).all(axis=1)])) for view in np.unique(waiting.view, axis=0))
+
+    assert most_answers(Manner()) == 1
+    assert most_answers(Manner(PlayStyle())) == 2
