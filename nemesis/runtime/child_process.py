@@ -8,6 +8,7 @@ from multiprocessing import connection, parent_process
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+from nemesis.runtime.freed_memory import keep_freed_memory
 from nemesis.runtime.run_directory import log_to_run
 
 
@@ -25,6 +26,7 @@ def begin_child(folder: Path) -> None:
     gone, however that went. Hosts of simulators need no such care: they end when their input does.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    keep_freed_memory()
     if folder.is_dir():
         log_to_run(folder)
     parent = parent_process()

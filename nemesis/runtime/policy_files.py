@@ -100,7 +100,7 @@ def read_facts(path: Path) -> PolicyFacts:
         if head["format"] != FORMAT:
             raise UserError(f"{path} has format {head['format']}, and this version of Nemesis reads {FORMAT}.")
         policy = build_config(PolicyConfig, head["policy"])
-        style = PlayStyle(**head["style"])
+        style = PlayStyle(**head.get("style", {}))
         return PolicyFacts(str(head["game"]), str(head["views"]), policy, style, dict(head["about"]))
     except FileNotFoundError as error:
         raise UserError(f"There is no policy at {path}.") from error

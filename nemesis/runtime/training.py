@@ -31,6 +31,7 @@ from nemesis.runtime.collector import Clock
 from nemesis.runtime.config import RunConfig
 from nemesis.runtime.display import Display, open_display
 from nemesis.runtime.evaluation import Strength, measure
+from nemesis.runtime.freed_memory import keep_freed_memory
 from nemesis.runtime.interrupts import Interrupts, StoppedError
 from nemesis.runtime.lineups import MAIN
 from nemesis.runtime.matches import play
@@ -109,6 +110,7 @@ class Run:
     ) -> None:
         """Build everything; a run that is not new will be restored, and needs no first weights."""
         torch.set_num_threads(config.threads)
+        keep_freed_memory()
         self.config = config
         self.device = choose_device(config)
         self.game = open_game_of(config)
