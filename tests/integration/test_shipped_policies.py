@@ -1,0 +1,32 @@
+"""The policies that come with Nemesis: they open, are small, have a card each, and win."""
+
+from pathlib import Path
+
+import pytest
+
+import nemesis
+from nemesis.deploy.tournament import open_field, run_tournament
+from nemesis.runtime.policy_files import policy_path, read_facts
+
+FOLDER = Path(nemesis.__file__).parent / "shipped"
+FORMATS = ["gen1ou", "gen9vgc2025regi"]
+
+
+@pytest.mark.parametrize("battle_format", FORMATS)
+def test_a_shipped_policy_beats_a_scripted_opponent(battle_format: str):
+    tournament = run_tournament(open_field([f"shipped:{battle_format}", "max_power"], None, []), matches=60, seed=0)
+    (pair,) = tournament.pairs
+    assert pair.score.matches == 60
+    assert pair.score.win_rate > 0.75
+
+
+@pytest.mark.parametrize("battle_format", FORMATS)
+def test_a_shipped_policy_is_small_and_has_a_card(battle_format: str):
+    path = policy_path(f"shipped:{battle_format}")
+    assert path.stat().st_size < 5e6
+    about = read_facts(path).about
+    card = (FOLDER / f"{battle_format}.md").read_text(encoding="utf-8")
+    assert f"{about['decisions']:,} decisions" in card
+    assert f"{about['update']:,} updates" in card
+    assert "nemesis train" in card
+    assert sorted(file.stem for file in FOLDER.glob("*.safetensors")) == FORMATS
