@@ -1,7 +1,7 @@
 """Draw how a run got better over its decisions: `python -m benchmarks.curve RUN PICTURE.svg`.
 
-What was measured during the run is drawn: win rates against fixed opponents, or exact NashConv. The picture on the
-front page is made by this from a run of `make train`.
+What was measured during the run is drawn: win rates against fixed opponents and of exploiters, or exact NashConv. The
+picture on the front page is made by this from a run of `make train`.
 """
 
 import sys
@@ -16,6 +16,7 @@ from nemesis.runtime.run_directory import RunDirectory
 _COLOURS = ("#9db4c8", "#c2410c", "#0f766e", "#7c3aed", "#a16207")
 _WIN_RATE = "evaluation/win_rate_against_"
 _AVERAGE = "_average"
+_EXPLOITER = "exploiter/win_rate"
 
 
 def main() -> None:
@@ -27,7 +28,8 @@ def main() -> None:
         raise MeasurementError("Name a run directory and the picture to write, which may end in .svg or .png.")
     path, picture = Path(sys.argv[1]), Path(sys.argv[2])
     config = RunDirectory.config_of(path)
-    lines = [line for line in read_metrics(path / "metrics.jsonl") if any("evaluation/" in name for name in line)]
+    updates = list(read_metrics(path / "metrics.jsonl"))
+    lines = [line for line in updates if any("evaluation/" in name for name in line)]
     if not lines:
         raise MeasurementError(f"Nothing was measured in {path} yet.")
     figure, axes = pyplot.subplots(figsize=(7.2, 2.9))
@@ -36,6 +38,7 @@ def main() -> None:
     names = sorted(name for name in lines[-1] if name.startswith(_WIN_RATE))
     if names:
         _draw_win_rates(axes, decisions, lines, names)
+        _draw_exploiters(axes, [line for line in updates if _EXPLOITER in line])
     else:
         _draw_nash_conv(axes, decisions, lines)
     axes.set_xlabel("million decisions")
@@ -52,6 +55,20 @@ def _draw_win_rates(axes: Any, decisions: Sequence[float], lines: Sequence[dict[
         label = name.removeprefix(_WIN_RATE).replace(_AVERAGE, ", averaged weights")
         axes.plot(decisions, [100 * line[name] for line in lines], label=f"against {label}", color=colour, linewidth=2)
     axes.set(ylabel="battles won, %", ylim=(-2, 102))
+
+
+def _draw_exploiters(axes: Any, lines: Sequence[dict[str, Any]]) -> None:
+    """Draw what exploiters won against the policy as it was, with their intervals, where they were judged."""
+    if not lines:
+        return
+    rates, low, high = (
+        [100 * line[name] for line in lines] for name in (_EXPLOITER, f"{_EXPLOITER}_low", f"{_EXPLOITER}_high")
+    )
+    below, above = ([abs(edge - rate) for rate, edge in zip(rates, edges, strict=True)] for edges in (low, high))
+    decisions = [line["collection/decisions"] / 1e6 for line in lines]
+    axes.errorbar(
+        decisions, rates, (below, above), fmt="o", color="black", capsize=3, label="by its exploiters, against it"
+    )
 
 
 def _draw_nash_conv(axes: Any, decisions: Sequence[float], lines: Sequence[dict[str, Any]]) -> None:
