@@ -9,7 +9,7 @@ from nemesis.deploy.tournament import open_field, run_tournament
 from nemesis.runtime.policy_files import policy_path, read_facts
 
 FOLDER = Path(nemesis.__file__).parent / "shipped"
-FORMATS = ["gen1ou"]
+FORMATS = ["gen1ou", "gen9vgc2025regi"]
 
 
 @pytest.mark.parametrize("battle_format", FORMATS)
