@@ -33,7 +33,7 @@ FORMATS = ("gen9vgc2025regi", "gen1ou")
 ACTORS = (0, 1)
 SETTINGS = (Setting(1, 1, 50), Setting(2, 1, 100))
 LOOP: dict[str, Any] = {
-    "collection": {"slots": 128, "decisions": 4096},
+    "collection": {"slots": 128, "decisions": 4096, "staleness": 100},  # nothing that was played is left out
     "policy": {"width": 80, "layers": 2},
     "learner": {"algorithm": "ppo", "minibatch": 1024},
     "pokemon": {"split": "all", "turn_limit": 1000},
