@@ -1,14 +1,10 @@
 """The policies that come with Nemesis: they open, are small, have a card each, and win."""
 
-from pathlib import Path
-
 import pytest
 
-import nemesis
 from nemesis.deploy.tournament import open_field, run_tournament
 from nemesis.runtime.policy_files import policy_path, read_facts
 
-FOLDER = Path(nemesis.__file__).parent / "shipped"
 FORMATS = ["gen1ou", "gen9vgc2025regi"]
 
 
@@ -25,8 +21,8 @@ def test_a_shipped_policy_is_small_and_has_a_card(battle_format: str):
     path = policy_path(f"shipped:{battle_format}")
     assert path.stat().st_size < 5e6
     about = read_facts(path).about
-    card = (FOLDER / f"{battle_format}.md").read_text(encoding="utf-8")
+    card = path.with_suffix(".md").read_text(encoding="utf-8")
     assert f"{about['decisions']:,} decisions" in card
     assert f"{about['update']:,} updates" in card
     assert "nemesis train" in card
-    assert sorted(file.stem for file in FOLDER.glob("*.safetensors")) == FORMATS
+    assert sorted(file.stem for file in path.parent.glob("*.safetensors")) == FORMATS
