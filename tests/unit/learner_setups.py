@@ -1,0 +1,85 @@
+"""Learners of small policies on Leduc poker, and data for them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from episodes import CPU, LEDUC, build_policy, opened, play
+from torch import Tensor, nn
+
+from nemesis.core.trajectory import Trajectories
+from nemesis.learners.batch import to_batch
+from nemesis.learners.interface import Learner, PolicyModule
+from nemesis.learners.portfolio import Portfolio, PortfolioConfig
+from nemesis.learners.ppo import PPO, PPOConfig
+from nemesis.learners.rnad import RNaD, RNaDConfig
+from nemesis.policies.policy import Policy
+
+torch.set_num_threads(1)
+
+FORMS = ("reference", "reward", "magnet")
+ALGORITHMS = ("ppo", *FORMS, "portfolio")
+# One gradient step a batch, plain enough that a change of any weight shows.
+BASE: dict[str, Any] = {"learning_rate": 0.01, "minibatch": 100_000, "gradient_clip": 100.0}
+SCHEDULE = {"start": 0.5, "end": 0.0}
+
+
+def no_ratings(policies: Sequence[PolicyModule]) -> list[float]:
+    raise AssertionError(f"Nobody asked for a rating of {len(policies)} policies.")
+
+
+def build_learner(
+    algorithm: str,
+    policy: Policy,
+    rate: Callable[[Sequence[PolicyModule]], list[float]] = no_ratings,
+    **settings: Any,
+) -> Learner:
+    """Return a learner by its algorithm, or by the form of R-NaD."""
+    settings = BASE | settings
+    if algorithm == "ppo":
+        return PPO(policy, PPOConfig.model_validate(settings), CPU, seed=0)
+    if algorithm == "portfolio":
+        return Portfolio(policy, PortfolioConfig.model_validate(settings), CPU, seed=0, rate=rate)
+    return RNaD(policy, RNaDConfig.model_validate(settings | {"form": algorithm}), CPU, seed=0)
+
+
+def new_policy(seed: int = 0, **settings: Any) -> Policy:
+    return build_policy(opened(LEDUC), seed, **settings)
+
+
+def stale_data(seed: int = 1, memory: str = "none") -> Trajectories:
+    """Return episodes of another policy than the one that learns, so that ratios differ from 1."""
+    return play(opened(LEDUC), new_policy(seed, memory=memory), 400, stride=2)
+
+
+def own_data(policy: Policy, seed: int = 0) -> Trajectories:
+    return play(opened(LEDUC), policy, 400, seed=seed, stride=2)
+
+
+def weights(policy: nn.Module | PolicyModule) -> Tensor:
+    return torch.cat([parameter.detach().flatten() for parameter in policy.parameters()]).clone()
+
+
+def flat(state_dict: dict[str, Tensor]) -> Tensor:
+    return torch.cat([tensor.flatten() for tensor in state_dict.values()]).clone()
+
+
+def learned(
+    algorithm: str,
+    *,
+    updates: int = 1,
+    progress: float = 0.0,
+    memory: str = "none",
+    value: str = "scalar",
+    **settings: Any,
+) -> Tensor:
+    """Return the weights after some updates from the same start on the same data."""
+    policy = new_policy(memory=memory, value=value)
+    learner = build_learner(algorithm, policy, **settings)
+    for seed in range(1, updates + 1):
+        learner.update(stale_data(seed, memory), progress)
+    return weights(policy)
+
+
+def log_probs_on(policy: PolicyModule, trajectories: Trajectories) -> Tensor:
+    return to_batch(trajectories, 64, policy, CPU).run_all(policy).log_probs
