@@ -130,6 +130,7 @@ class Run:
         self.opposition = open_opposition(config, self.game, folder)
         self.collection = self._open_collection(folder, matches)
         self.update = 0
+        self.learned = 0  # decisions that the policy has learned from, its opponents' and stale ones left out
         self._interrupts: Interrupts | None = None
         self._told_of_stale = False
 
@@ -150,6 +151,7 @@ class Run:
         metrics = self.learner.update(trajectories, progress)
         learned = perf_counter()
         self.clock.learn += learned - judged
+        self.learned += trajectories.decisions
         staleness = self.update - trajectories.version
         self.update += 1
         metrics |= self.opposition.note(harvest, self.policy, self._average, self.update, self.stop)
@@ -159,6 +161,7 @@ class Run:
         counts = self.collection.counts
         return {name if "/" in name else f"learner/{name}": value for name, value in metrics.items()} | {
             "collection/decisions": float(counts.decisions),
+            "collection/learned": float(self.learned),
             "collection/matches": float(counts.matches),
             "collection/voided": float(counts.voided),
             "collection/restarts": float(counts.restarts),
@@ -230,6 +233,7 @@ class Run:
             {
                 "learning_rate": self.config.learner.learning_rate.at(progress),
                 "decisions": counts.decisions,
+                "learned": self.learned,
                 "matches": counts.matches,
                 "optimiser": optimiser_tree,
                 "learner": rest_tree,
@@ -246,6 +250,7 @@ class Run:
         """Take everything from a checkpoint of the same configuration."""
         trees = checkpoint.state
         self.update = checkpoint.update
+        self.learned = trees.get("learned", 0)  # which the first checkpoints did not have
         self.policy.load_state_dict(checkpoint.tensors("weights"))
         learner = unflatten_state(checkpoint.tensors("learner"), trees["learner"])
         learner["optimiser"] = unflatten_state(checkpoint.tensors("optimiser"), trees["optimiser"])

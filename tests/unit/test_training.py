@@ -2,6 +2,8 @@
 
 import json
 import re
+from contextlib import closing
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from nemesis.core.config import ConfigError, build_config
 from nemesis.core.errors import UserError
 from nemesis.core.trajectory import Trajectories
 from nemesis.runtime import assembly
+from nemesis.runtime.assembly import find_checkpoint
 from nemesis.runtime.config import RunConfig
 from nemesis.runtime.outcome import outcome
 from nemesis.runtime.training import Run, resume, train
@@ -95,6 +98,17 @@ def test_a_run_that_goes_on_ends_as_one_that_went_through(duel: Duel, tmp_path: 
         for run in (lines(straight), lines(resumed))
     ]
     assert figures[0] == figures[1]
+
+
+def test_a_checkpoint_that_does_not_count_what_was_learned_from_can_be_restored(duel: Duel, tmp_path: Path):  # noqa: ARG001
+    trained(tmp_path, "updates=2")
+    checkpoint = find_checkpoint(tmp_path)
+    older = {name: value for name, value in checkpoint.state.items() if name != "learned"}
+    with closing(Run(config(), tmp_path, new=False)) as run:
+        run.restore(checkpoint)
+        assert run.learned >= 600
+        run.restore(replace(checkpoint, state=older))
+        assert run.learned == 0
 
 
 def interrupted(settings: RunConfig, path: Path) -> None:
