@@ -46,12 +46,13 @@ class OpponentPool:
         self.matches = Counter(self=0, others=0, credited=0)  # that ended by play; some rivals may have left meanwhile
 
     def add(self, member: Member) -> None:
-        """Let a member be met from now on; if there are too many, the weakest goes."""
+        """Let a member be met from now on; if there are too many, the weakest goes, but never the last of a kind."""
         self.members[member.name] = member
         made = [one for one in self.members.values() if one.category in _DROPPED]
         if len(made) > self._config.members:
             others = [one for one in made if one is not member and len(self.of(one.category)) > 1]
-            self._drop(min(others or made, key=lambda one: one.rating))
+            if others:
+                self._drop(min(others, key=lambda one: one.rating))
 
     def of(self, category: Category) -> list[Member]:
         return [member for member in self.members.values() if member.category == category]
@@ -154,24 +155,35 @@ class OpponentPool:
         member.rating -= points
 
     def _move_shares(self) -> None:
-        speed = self._config.curriculum
-        start = self._config.shares.model_dump()
-        there = [
-            category for category in CATEGORIES if start[category] > 0 and (category == "self" or self.of(category))
-        ]
+        speed, there = self._config.curriculum, self._there()
         if not speed or len(there) < 2:
             return
         wanted = np.array([0.5 if category == "self" else 1 - self.win_rates[category].rate for category in there])
         share = np.array([self.shares[category] for category in there])
         moved = share / share.sum() + speed * (wanted / wanted.sum() - share / share.sum())
-        least = np.array([self._config.least_self if category == "self" else self._config.floor for category in there])
-        self.shares |= dict(zip(there, at_least(moved, least).tolist(), strict=True))
+        self.shares |= dict(zip(there, self._floored(there, moved), strict=True))
 
     def _possible_shares(self) -> dict[Category, float]:
-        """Return the shares with those of empty categories spread over the others."""
-        shares = {category: share for category, share in self.shares.items() if category == "self" or self.of(category)}
-        total = sum(shares.values())
-        return {category: share / total for category, share in shares.items()} if total else {"self": 1.0}
+        """Return the shares with those of empty categories spread over the others; a curriculum keeps the floors."""
+        there = self._there()
+        share = np.array([self.shares[category] for category in there])
+        if not share.any():
+            return {"self": 1.0}
+        share /= share.sum()
+        return dict(zip(there, self._floored(there, share) if self._config.curriculum else share.tolist(), strict=True))
+
+    def _there(self) -> list[Category]:
+        """Return the categories that have a share at the start, and anybody to meet."""
+        start = self._config.shares.model_dump()
+        return [
+            category for category in CATEGORIES if start[category] > 0 and (category == "self" or self.of(category))
+        ]
+
+    def _floored(self, there: list[Category], share: npt.NDArray[np.float64]) -> list[float]:
+        """Return the shares of some categories, none below its least."""
+        least = np.array([self._config.least_self if category == "self" else self._config.floor for category in there])
+        floored: list[float] = at_least(share, least).tolist()
+        return floored
 
     def _drop(self, member: Member) -> None:
         del self.members[member.name]

@@ -99,6 +99,22 @@ def test_shares_move_to_whom_the_policy_loses_and_leave_the_floors():
     assert sum(pool.shares[category] for category in ("self", "past", "scripted")) == pytest.approx(1)
 
 
+def test_self_play_keeps_its_least_share_when_a_category_gets_its_first_member():
+    settings = opponents("shares.self=0.6", "shares.past=0.2", "shares.scripted=0.2", "curriculum=0.1", "floor=0.05")
+    strong = member("strong", "scripted")
+    pool = pool_of(strong, settings=settings)
+    for update in range(1, 200):
+        pool.note(outcomes(strong, [-1.0] * 5))
+        pool.advance(update)
+    assert pool.shares["self"] < 0.4
+    pool.add(member("first"))
+    pool.draw()
+    assert (pool.pairs()[0].first, pool.pairs()[0].second) == (SELF, SELF)
+    assert pool.pairs()[0].share >= 0.35 - 1e-9
+    assert pool.met["first"] >= 0.05
+    assert sum(pair.share for pair in pool.pairs()) == pytest.approx(1)
+
+
 def test_shares_stay_as_they_are_without_a_curriculum():
     strong = member("strong")
     pool = pool_of(strong)
@@ -191,6 +207,14 @@ def test_the_last_exploiter_stays_however_weak():
     settings = opponents("shares.past=0.5", "members=2")
     pool = pool_of(member("a"), member("exploiter", "exploiter", rating=10), settings=settings)
     pool.add(member("b", rating=500))
+    assert set(pool.members) == {"exploiter", "b"}
+
+
+def test_a_pool_with_room_for_fewer_than_there_are_kinds_lets_none_die_out():
+    pool = pool_of(member("a"), settings=opponents("shares.past=0.5", "members=1"))
+    pool.add(member("exploiter", "exploiter", rating=10))
+    assert set(pool.members) == {"a", "exploiter"}
+    pool.add(member("b", rating=5))
     assert set(pool.members) == {"exploiter", "b"}
 
 
