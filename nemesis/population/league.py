@@ -16,6 +16,7 @@ from nemesis.population.exploitation import AgainstVictim
 from nemesis.population.exploiters import MEMBERS, Exploiters
 from nemesis.population.members import Member
 from nemesis.population.opponent_pool import FIRST_RATING, OpponentPool
+from nemesis.runtime.actor import PlayStyle
 from nemesis.runtime.assembly import open_any_policy
 from nemesis.runtime.collector import Harvest
 from nemesis.runtime.config import RunConfig
@@ -23,7 +24,7 @@ from nemesis.runtime.interrupts import Stop, StoppedError, never
 from nemesis.runtime.lineups import EXPLOITER, Lineups, PlayerSource
 from nemesis.runtime.opponents import opponent_names
 from nemesis.runtime.opposition import Opposition, SelfPlay
-from nemesis.runtime.policy_files import policy_path, save_policy
+from nemesis.runtime.policy_files import policy_path, save_policy, style_of
 from nemesis.runtime.run_directory import replace_file
 
 REGISTRY = "population.json"
@@ -71,9 +72,9 @@ class League:
 
     def begin(self) -> None:
         """Write what a new run needs on disk."""
-        for number, (policy, config) in enumerate(self._cloned):
+        for number, (policy, config, style) in enumerate(self._cloned):
             file = self._folder / MEMBERS / f"cloned-{number}.safetensors"
-            save_policy(file, policy, config, self._game, {"from": self._config.opponents.cloned[number]})
+            save_policy(file, policy, config, self._game, {"from": self._config.opponents.cloned[number]}, style)
         self._register()
 
     def note(
@@ -104,8 +105,9 @@ class League:
             self._exploiters.restore(state["exploiters"])
         self._register()
 
-    def _open_cloned(self) -> list[tuple[Policy, PolicyConfig]]:
-        return [open_any_policy(policy_path(path), self._game) for path in self._config.opponents.cloned]
+    def _open_cloned(self) -> list[tuple[Policy, PolicyConfig, PlayStyle]]:
+        paths = [policy_path(name) for name in self._config.opponents.cloned]
+        return [(*open_any_policy(path, self._game), style_of(path)) for path in paths]
 
     def _freeze(self, policy: Policy, update: int) -> bool:
         """Add a copy of the policy as it is to the pool, if it is time."""

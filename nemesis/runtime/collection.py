@@ -18,7 +18,7 @@ from nemesis.runtime.config import RunConfig
 from nemesis.runtime.interrupts import Stop, never
 from nemesis.runtime.lineups import Lineups, PlayerSource
 from nemesis.runtime.opponents import open_opponent
-from nemesis.runtime.policy_files import load_policy_file
+from nemesis.runtime.policy_files import load_policy_file, style_of
 
 
 class Collection(Protocol):
@@ -132,7 +132,8 @@ def frozen_players(game: Game, slots: int, device: torch.device, folder: Path) -
     """Return what opens frozen policies here; their files are relative to the folder."""
 
     def open_frozen(source: PlayerSource, seed: int) -> CastPlayer:
-        return Actor(load_policy_file(folder / source.name, game).to(device), slots, device, seed)
+        file = folder / source.name
+        return Actor(load_policy_file(file, game).to(device), slots, device, seed, style_of(file))
 
     return open_frozen
 

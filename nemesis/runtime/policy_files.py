@@ -108,6 +108,11 @@ def read_facts(path: Path) -> PolicyFacts:
         raise UserError(f"{path} is not a policy file of Nemesis, or it is damaged ({error}).") from error
 
 
+def style_of(path: Path) -> PlayStyle:
+    """Return the style of a policy file; checkpoints and runs have none of their own, and play as they are."""
+    return read_facts(path).style if path.is_file() else AS_IT_IS
+
+
 def load_policy_file(path: Path, game: Game) -> Policy:
     """Return the policy of a file, ready to play."""
     facts = read_facts(path)

@@ -10,10 +10,10 @@ from nemesis.core.errors import UserError
 from nemesis.core.game import Game
 from nemesis.policies.ensemble import Ensemble
 from nemesis.policies.policy import Policy
-from nemesis.runtime.actor import AS_IT_IS, Actor, PlayStyle
+from nemesis.runtime.actor import Actor, PlayStyle
 from nemesis.runtime.assembly import build_policy, config_of, open_any_policy, open_game_of
 from nemesis.runtime.checkpoints import Checkpoint, CheckpointError, load_checkpoint
-from nemesis.runtime.policy_files import read_facts
+from nemesis.runtime.policy_files import style_of
 from nemesis.runtime.run_directory import RunDirectory
 
 
@@ -50,8 +50,7 @@ def open_player(path: Path, game: Game, slots: int, seed: int, manner: Manner) -
         policy = open_last_checkpoints(path, game, manner.ensemble, average=manner.weights == "average")
     else:
         policy, _ = open_any_policy(path, game, manner.weights)
-    style = manner.style or (read_facts(path).style if path.is_file() else AS_IT_IS)
-    return Actor(policy.to(device), slots, device, seed, style)
+    return Actor(policy.to(device), slots, device, seed, manner.style or style_of(path))
 
 
 def _newest(root: Path, count: int) -> list[Checkpoint]:

@@ -11,7 +11,7 @@ from episodes import CPU, LEDUC, build_policy, opened
 from nemesis.core.game import Decisions, Game, IntArray
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
-from nemesis.runtime.actor import Actor, Choices, RandomActor
+from nemesis.runtime.actor import Actor, Choices, PlayStyle, RandomActor
 from nemesis.runtime.cast import Cast, CastPlayer
 from nemesis.runtime.collection import frozen_players, open_cast
 from nemesis.runtime.collector import Clock, Collector
@@ -144,6 +144,20 @@ def test_a_restored_league_continues_identically(memory: str):
         for field in ("view", "action", "log_prob", "match", "seat", "result", "memory", "memory_row"):
             np.testing.assert_array_equal(getattr(again.episodes[name], field), getattr(episodes, field), err_msg=field)
     np.testing.assert_array_equal(again.outcomes.returns, expected.outcomes.returns)
+
+
+def test_a_frozen_policy_plays_in_the_style_of_its_file(tmp_path: Path):
+    game = opened(LEDUC)
+    config = PolicyConfig(width=16, layers=1)
+    frozen = build_policy(game)
+    save_policy(tmp_path / "frozen.safetensors", frozen, config, game, {}, PlayStyle(temperature=0))
+    player = frozen_players(game, SLOTS, CPU, tmp_path)(PlayerSource("frozen", "frozen.safetensors"), 0)
+    waiting, _ = game.pool(SLOTS, seed=0).recv()
+    with torch.no_grad():
+        output = frozen.step(torch.from_numpy(waiting.view), torch.from_numpy(waiting.mask), torch.zeros(SLOTS, 0))
+    likeliest = output.log_probs.argmax(-1).numpy()
+    for _ in range(3):
+        np.testing.assert_array_equal(player.act(waiting).action, likeliest)
 
 
 def test_a_frozen_policy_is_opened_from_its_file_and_plays_as_itself(tmp_path: Path):

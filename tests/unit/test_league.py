@@ -10,12 +10,15 @@ import torch
 from duel import Duel
 from rich.console import Console
 
+from nemesis.cli import main
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
 from nemesis.population.league import REGISTRY, open_league
 from nemesis.runtime import assembly
+from nemesis.runtime.actor import AS_IT_IS, PlayStyle
 from nemesis.runtime.checkpoints import load_checkpoint
 from nemesis.runtime.config import RunConfig
+from nemesis.runtime.policy_files import read_facts
 from nemesis.runtime.training import Run, resume, train
 
 torch.set_num_threads(1)
@@ -153,6 +156,18 @@ def test_cloned_policies_are_copied_into_the_run_and_met(tmp_path: Path):
     (tmp_path / "teacher").rename(tmp_path / "gone")
     resume(tmp_path / "run", ["updates=6"], Console(file=StringIO()), open_league)
     assert metrics(tmp_path / "run")[-1]["update"] == 6
+
+
+def test_cloned_policies_keep_their_style_and_what_the_run_makes_plays_as_it_is(tmp_path: Path):
+    trained(tmp_path / "teacher", "updates=2")
+    file = tmp_path / "teacher.safetensors"
+    assert main(["export", str(tmp_path / "teacher"), str(file), "--temperature", "0.3", "--top-p", "0.9"]) == 0
+    settings = (*EXPLOITED, "exploiter.threshold=0", "opponents.shares.exploiter=0.2", "updates=8")
+    trained(tmp_path / "run", f"opponents.cloned={file}", "opponents.shares.cloned=0.3", *settings)
+    styles = {one.stem: read_facts(one).style for one in (tmp_path / "run" / "members").iterdir()}
+    assert styles.pop("cloned-0") == PlayStyle(0.3, 0.9)
+    assert {name.partition("-")[0] for name in styles} == {"past", "exploiter", "victim"}
+    assert set(styles.values()) == {AS_IT_IS}
 
 
 def test_a_run_without_opponents_is_plain_self_play(tmp_path: Path):
