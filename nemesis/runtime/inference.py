@@ -18,12 +18,12 @@ import torch
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import SEATS, Decisions, FloatArray, Game, IntArray
-from nemesis.runtime.actor import Actor, Choices
+from nemesis.runtime.actor import AS_IT_IS, Actor, Choices
 from nemesis.runtime.assembly import build_policy, choose_device, open_game_of
 from nemesis.runtime.child_process import Failure, begin_child
 from nemesis.runtime.config import RunConfig
 from nemesis.runtime.lineups import PlayerSource
-from nemesis.runtime.policy_files import load_policy_file
+from nemesis.runtime.policy_files import load_policy_file, style_of
 from nemesis.runtime.shared_arrays import Block, Columns, Follower, SharedWeights
 
 Pipe: TypeAlias = "Connection[Any, Any]"
@@ -167,6 +167,12 @@ class Inference:
         self._device = choose_device(task.config)
         self._slots = task.config.collection.slots
         self._players: dict[PlayerSource, _Player] = {}
+        self._opened = 0  # players so far, each with a seed of its own
+
+    @property
+    def players(self) -> set[PlayerSource]:
+        """Whoever is open, because some actor needs it."""
+        return set(self._players)
 
     def go(self) -> None:
         """Answer until the process that asked for it ends this one."""
@@ -181,8 +187,9 @@ class Inference:
     def _heed(self, number: int, questions: dict[PlayerSource, list[tuple[int, Columns]]]) -> None:
         message = self._actors[number].recv()
         if isinstance(message, _Hello):
-            for player in self._players.values():
+            for source, player in list(self._players.items()):
                 player.actor.forget(np.arange(self._slots) + number * self._slots)
+                self._release(source, number)
             self._actors[number].send(message)
             return
         if isinstance(message, _Release):
@@ -233,12 +240,15 @@ class Inference:
     def _player(self, source: PlayerSource) -> "_Player":
         if source not in self._players:
             weights = self._task.weights.get(source.name) if source.kind == "learning" else None
-            policy = (
-                load_policy_file(self._task.folder / source.name, self._game)
-                if weights is None
-                else build_policy(self._task.config, self._game).eval()
-            ).to(self._device)
-            actor = Actor(policy, self._slots * len(self._actors), self._device, self._task.seed + len(self._players))
+            if weights is None:
+                file = self._task.folder / source.name
+                policy, style = load_policy_file(file, self._game), style_of(file)
+            else:
+                policy, style = build_policy(self._task.config, self._game).eval(), AS_IT_IS
+            policy.to(self._device)
+            slots, seed = self._slots * len(self._actors), self._task.seed + self._opened
+            self._opened += 1
+            actor = Actor(policy, slots, self._device, seed, style)
             self._players[source] = _Player(actor, None if weights is None else Follower(policy, weights))
         return self._players[source]
 
