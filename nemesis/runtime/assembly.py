@@ -18,7 +18,7 @@ from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
 from nemesis.runtime.checkpoints import Checkpoint, load_checkpoint, newest_valid
 from nemesis.runtime.config import RunConfig
-from nemesis.runtime.policy_files import load_policy_file, new_policy, read_facts
+from nemesis.runtime.policy_files import load_policy_file, new_policy, policy_path, read_facts
 from nemesis.runtime.run_directory import RunDirectory
 
 
@@ -68,6 +68,19 @@ def config_of(checkpoint: Checkpoint) -> RunConfig:
     return build_config(RunConfig, checkpoint.config)
 
 
+def config_of_policy(path: Path) -> RunConfig:
+    """Return with what a policy was trained: a run, a checkpoint, or a policy file, if it says so."""
+    if not path.is_file():
+        return config_of(find_checkpoint(path))
+    config = read_facts(path).about.get("config")
+    if not isinstance(config, dict):
+        raise UserError(
+            f"{path} does not say with which settings it was trained; name the run or checkpoint that it is from, or "
+            "export it again with `nemesis export`."
+        )
+    return build_config(RunConfig, config)
+
+
 def open_any_policy(
     path: Path, game: Game, weights: Literal["average", "weights"] = "average"
 ) -> tuple[Policy, PolicyConfig]:
@@ -100,11 +113,15 @@ def take_weights(policy: Policy, path: Path, game: Game) -> None:
 
 
 def load_policy(path: str | Path, average: bool = False) -> Policy:
-    """Load a trained policy from a checkpoint folder, or from the newest valid checkpoint of a run.
+    """Load a trained policy from a policy file, a checkpoint folder, or the newest valid checkpoint of a run.
 
-    Nothing but the folder is needed. With `average`, the Polyak-averaged weights are loaded instead of the last ones.
+    Nothing but the file or folder is needed; shipped:NAME is one that comes with Nemesis. With `average`, the
+    Polyak-averaged weights of a checkpoint are loaded instead of the last ones; a file has only one kind.
     """
-    checkpoint = find_checkpoint(Path(path))
+    found = policy_path(str(path))
+    if found.is_file():
+        return load_policy_file(found, open_game(read_facts(found).game))
+    checkpoint = find_checkpoint(found)
     config = config_of(checkpoint)
     policy = build_policy(config, open_game_of(config))
     policy.load_state_dict(checkpoint.tensors("average" if average else "weights"))

@@ -2,7 +2,10 @@
 
 import pytest
 
+import nemesis
 from nemesis.deploy.tournament import open_field, run_tournament
+from nemesis.policies.policy import parameter_count
+from nemesis.population.exploitation import exploiter_config
 from nemesis.runtime.policy_files import policy_path, read_facts
 
 FORMATS = ["gen1ou", "gen9vgc2025regi"]
@@ -14,6 +17,14 @@ def test_a_shipped_policy_beats_a_scripted_opponent(battle_format: str):
     (pair,) = tournament.pairs
     assert pair.score.matches == 60
     assert pair.score.win_rate > 0.75
+
+
+@pytest.mark.parametrize("battle_format", FORMATS)
+def test_a_shipped_policy_can_be_loaded_and_exploited(battle_format: str):
+    name = f"shipped:{battle_format}"
+    assert parameter_count(nemesis.load_policy(name)) > 10_000
+    config = exploiter_config(name, [])
+    assert (config.game, config.opponents.victim, config.policy.init) == (f"pokemon:{battle_format}", name, name)
 
 
 @pytest.mark.parametrize("battle_format", FORMATS)

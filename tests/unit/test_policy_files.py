@@ -101,6 +101,8 @@ def test_a_run_is_exported_as_a_file_that_can_be_evaluated(tmp_path: Path, capfd
     policy = load_policy_file(file, opened(KUHN))
     assert all(torch.equal(weights, expected[name]) for name, weights in policy.state_dict().items())
     assert read_facts(file).about["update"] == 2
+    loaded = load_policy(str(file)).state_dict()
+    assert all(torch.equal(weights, expected[name]) for name, weights in loaded.items())
     assert main(["evaluate", str(file), "--matches", "20"]) == 0
     assert "against random" in capfd.readouterr().out
 
