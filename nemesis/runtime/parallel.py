@@ -1,12 +1,14 @@
 """Actors beside the learner: each plays in its own process, and the learner takes what they hand over.
 
-An actor that dies or stands still is replaced within seconds; what it had in flight is lost, and nothing else. The
-learner may use episodes only once they lie whole in a block, so a death in the middle of a hand-over leaves no trace.
+An actor that dies or stands still is replaced within seconds; what it had in flight is lost, and nothing else: what it
+had handed over before is still taken. The learner may use episodes only once they lie whole in a block, so a death in
+the middle of a hand-over leaves no trace.
 """
 
 import logging
 import multiprocessing
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing import connection
 from multiprocessing.connection import Connection
@@ -91,6 +93,7 @@ class ParallelCollection:
         self._seed = seed
         self._started = 0  # actors so far, over the whole run
         self._losses = 0
+        self._taken: list[tuple[Handover, Trajectories]] = []  # that wait for `collect` to return them
         self._context = _context()
         for name, policy in learners.items():
             self.publish(name, policy, 0)
@@ -118,30 +121,30 @@ class ParallelCollection:
         self._weights[name].publish(policy, version)
 
     def collect(self, decisions: int, stop: Stop = never) -> Harvest:
-        episodes: dict[str, list[Trajectories]] = {}
-        outcomes: list[Outcomes] = []
-        ready = 0
         if not self._posts:
             self._start()
-        while ready < decisions:
+        while sum(part.decisions for message, part in self._taken if message.learner == MAIN) < decisions:
             if stop():
                 raise StoppedError
             for post in self._with_news():
-                message = self._news(post)
-                if message is None:
-                    continue
-                part = self._take(post, message)
-                episodes.setdefault(message.learner, []).append(part)
-                if message.outcomes is not None:
-                    outcomes.append(message.outcomes)
-                if message.counts is not None:
-                    self.counts.add(message.counts)
-                ready += part.decisions if message.learner == MAIN else 0
+                self._hear(post)
             self._replace_those_that_stand_still()
+        taken, self._taken = self._taken, []
+        episodes: dict[str, list[Trajectories]] = {}
+        outcomes: list[Outcomes] = []
+        for message, part in taken:
+            episodes.setdefault(message.learner, []).append(part)
+            if message.outcomes is not None:
+                outcomes.append(message.outcomes)
+            if message.counts is not None:  # counted only now, so that nothing counts that nobody learns from
+                self.counts.add(message.counts)
         return Harvest({name: joined(parts) for name, parts in episodes.items()}, pairings.joined(outcomes))
 
     def tend(self) -> None:
-        """Replace actors that have died; what they handed over and nobody has read yet is lost with them."""
+        """Replace actors that have died; what they had handed over waits for `collect`.
+
+        One that could not go on ends the run with its sentence.
+        """
         for post in [post for post in self._posts if not post.process.is_alive()]:
             if self._posts[post.number] is post:
                 self._replace(post, "It has died.")
@@ -155,7 +158,11 @@ class ParallelCollection:
         self._started = snapshot["started"]
 
     def close(self) -> None:
-        self._end_all()
+        for post in self._posts:
+            post.connection.close()
+            end(post.process)
+        if self._inference:
+            self._inference.close()
 
     def _start(self) -> None:
         """Start the processes."""
@@ -201,26 +208,32 @@ class ParallelCollection:
         finally:
             self._clock.wait += perf_counter() - started
 
-    def _news(self, post: _Post) -> Handover | None:
-        """Return what an actor hands over; one that has died instead is replaced."""
+    def _hear(self, post: _Post) -> None:
+        """Take what an actor hands over; one that has died instead is replaced."""
         if self._posts[post.number] is not post:  # replaced since it was seen to have news
-            return None
+            return
         try:
-            message: Handover | Failure = post.connection.recv()
+            self._take(post)
         except (EOFError, OSError):
             self._replace(post, "It has died.")
-            return None
+
+    def _take(self, post: _Post) -> None:
+        """Read an actor's next message: copy the episodes out of its block and let it go on, or raise its sentence."""
+        message: Handover | Failure = post.connection.recv()
         if isinstance(message, Failure):
             raise UserError(message.sentence)
-        return message
-
-    def _take(self, post: _Post, message: Handover) -> Trajectories:
-        """Copy the episodes out of a block, and let the actor go on with it."""
         part = Trajectories.from_arrays(post.block.read(message.columns), self._game.spec.actions)
-        part = replace(part, match=part.match + post.first_match)
+        self._taken.append((message, replace(part, match=part.match + post.first_match)))
         self._losses = 0
         self._tell(post, Release())
-        return part
+
+    def _part_with(self, post: _Post) -> None:
+        """End an actor, and take what it has said before."""
+        end(post.process)
+        with suppress(EOFError, OSError):
+            while post.connection.poll():
+                self._take(post)
+        post.connection.close()
 
     def _tell(self, post: _Post, message: Release | Lineups) -> None:
         try:
@@ -231,6 +244,8 @@ class ParallelCollection:
     def _replace_those_that_stand_still(self) -> None:
         now = monotonic()
         for post in self._posts:
+            if self._posts[post.number] is not post:  # replaced with all others since
+                continue
             beat = int(post.heartbeat[0])
             if beat != post.beat:
                 post.beat, post.seen = beat, now
@@ -239,6 +254,7 @@ class ParallelCollection:
 
     def _replace(self, post: _Post, why: str) -> None:
         """Put a new actor in the place of one; if it was left by the inference process, everybody begins anew."""
+        self._part_with(post)
         self._losses += 1
         if self._losses > _MOST_LOSSES * len(self._posts):
             raise UserError(f"{self._losses} actors in a row were lost; see run.log, or try collection.actors=0.")
@@ -246,21 +262,15 @@ class ParallelCollection:
             problem = self._inference.problem()
             _log.warning("Central inference (process %s) is replaced with all actors.%s", self.inference_pid, problem)
             self.counts.restarts += len(self._posts)
-            self._end_all()
+            for other in self._posts:
+                if other is not post:
+                    self._part_with(other)
+            self._inference.close()
             self._start()
             return
         _log.warning("Actor %d (process %s) is replaced. %s", post.number, post.process.pid, why)
         self.counts.restarts += 1
-        end(post.process)
-        post.connection.close()
         self._posts[post.number] = self._fill(post.number)
-
-    def _end_all(self) -> None:
-        for post in self._posts:
-            post.connection.close()
-            end(post.process)
-        if self._inference:
-            self._inference.close()
 
 
 def _context() -> "SpawnContext | ForkServerContext":

@@ -19,6 +19,7 @@ from nemesis.core.errors import UserError
 from nemesis.learners.batch import to_batch
 from nemesis.runtime import parallel
 from nemesis.runtime.config import RunConfig
+from nemesis.runtime.interrupts import StoppedError
 from nemesis.runtime.lineups import MAIN, Lineups, Pair, PlayerSource
 from nemesis.runtime.parallel import ParallelCollection
 from nemesis.runtime.training import Run
@@ -208,6 +209,41 @@ def test_an_actor_that_dies_while_the_learner_is_busy_elsewhere_is_replaced_by_a
         os.kill(victim, signal.SIGKILL)
         wait_until(lambda: collection.tend() or victim not in collection.pids, 5)
         assert all(alive(pid) for pid in collection.pids)
+
+
+def test_what_an_actor_handed_over_before_it_died_is_not_lost(tmp_path: Path):
+    with collecting(tmp_path, "collection.actors=1") as (_, collection):
+        first = {match >> 40 for match in collection.collect(512).episodes[MAIN].match.tolist()}
+        time.sleep(1.0)  # in which it has handed over the next ones, and waits
+        played = collection.counts.matches
+        (victim,) = collection.pids
+        os.kill(victim, signal.SIGKILL)
+        wait_until(lambda: collection.tend() or victim not in collection.pids, 5)
+        assert collection.counts.matches == played  # counted when they are collected, not before
+        episodes = collection.collect(512).episodes[MAIN]
+        assert {match >> 40 for match in episodes.match.tolist()} == first
+        assert collection.counts.matches >= played + len(set(episodes.match.tolist()))
+
+
+def test_matches_of_a_batch_that_was_left_off_are_not_counted(tmp_path: Path):
+    with collecting(tmp_path) as (_, collection):
+        collection.collect(512)
+        before = collection.counts.state()
+        looks = iter([False] * 3)
+        with pytest.raises(StoppedError):
+            collection.collect(1_000_000, lambda: next(looks, True))
+        assert collection.counts.state() == before
+
+
+def test_a_sentence_of_an_actor_reaches_the_person_by_a_look_too(tmp_path: Path):
+    with collecting(tmp_path, "collection.actors=1") as (_, collection):
+        collection.collect(512)
+        (victim,) = collection.pids
+        collection.follow(Lineups((Pair(SELF, PlayerSource("frozen", "missing.safetensors"), 1.0),)))
+        time.sleep(0.5)
+        wait_until(lambda: not alive(victim), 10)
+        with pytest.raises(UserError, match=r"There is no policy at .*missing\.safetensors"):
+            collection.tend()
 
 
 def test_an_actor_that_stands_still_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
