@@ -332,10 +332,10 @@ class Run:
 
     def _publish(self) -> None:
         """Let whoever plays do so with the newest weights, and against whom the opposition says."""
+        self.collection.follow(self.opposition.lineups)  # first: no match of old lineups is to begin with new weights
         self.collection.publish(MAIN, self.policy, self.update)
         for name, (policy, version) in self.opposition.learners.items():
             self.collection.publish(name, policy, version)
-        self.collection.follow(self.opposition.lineups)
 
     @property
     def _decisions(self) -> int:
