@@ -58,12 +58,13 @@ class Portfolio:
     def update(self, trajectories: Trajectories, progress: float) -> dict[str, float]:
         core, config = self._core, self._config
         batch = to_batch(trajectories, config.sequence_length, core.policy, core.device)
-        if self._updates % config.add_interval == 0:
-            self._references.append(frozen_copy(core.policy))
-        opinions = [batch.run_all(reference).log_probs for reference in self._references]
-        if len(self._references) > config.references:
-            dropped = self._to_drop(opinions)
-            del self._references[dropped], opinions[dropped]
+        joining = [frozen_copy(core.policy)] if self._updates % config.add_interval == 0 else []
+        references = self._references + joining
+        opinions = [batch.run_all(reference).log_probs for reference in references]
+        if len(references) > config.references:
+            dropped = self._to_drop(references, opinions)
+            del references[dropped], opinions[dropped]
+        self._references = references  # only now, since rating them takes long and may be left off
         now = batch.run_all(core.forward).log_probs
         distances = torch.stack([losses.kl(now, opinion) for opinion in opinions])
         closest = int(distances.argmin())
@@ -77,12 +78,12 @@ class Portfolio:
             "kl_furthest": float(distances.max()),
         }
 
-    def _to_drop(self, opinions: list[Tensor]) -> int:
+    def _to_drop(self, references: list[PolicyModule], opinions: list[Tensor]) -> int:
         """Return which reference to drop; `opinions` are their log-probabilities on the present batch."""
         if self._config.keep == "recent":
             return 0
         if self._config.keep == "best":
-            ratings = self._rate(self._references)
+            ratings = self._rate(references)
             return ratings.index(min(ratings))
         return least_diverse(opinions)
 

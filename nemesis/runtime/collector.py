@@ -80,6 +80,24 @@ class Harvest:
     episodes: Mapping[str, Trajectories]  # by learner, of every learner that has any
     outcomes: Outcomes
 
+    def state(self) -> dict[str, Any]:
+        """Return all of it as a tree of tensors."""
+        outcomes = self.outcomes
+        arrays: _Columns = {"player": outcomes.player, "returns": outcomes.returns, "end_reason": outcomes.end_reason}
+        return {
+            "episodes": {name: _as_tensors(episodes.arrays()) for name, episodes in self.episodes.items()},
+            "players": [[source.kind, source.name] for source in outcomes.players],
+            "outcomes": _as_tensors(arrays),
+        }
+
+    @staticmethod
+    def restored(state: Mapping[str, Any], actions: int) -> "Harvest":
+        players = tuple(PlayerSource(kind, name) for kind, name in state["players"])
+        return Harvest(
+            {name: Trajectories.from_arrays(_as_arrays(part), actions) for name, part in state["episodes"].items()},
+            Outcomes(players, **_as_arrays(state["outcomes"])),
+        )
+
 
 class Collector:
     """One pool, and the players that meet in it. The decisions of those that learn are kept."""

@@ -27,7 +27,7 @@ from nemesis.runtime.actor import Actor
 from nemesis.runtime.assembly import build_learner, build_policy, choose_device, open_game_of, take_weights
 from nemesis.runtime.checkpoints import Checkpoint, newest_valid, prune, save_checkpoint
 from nemesis.runtime.collection import Collection, SerialCollection
-from nemesis.runtime.collector import Clock
+from nemesis.runtime.collector import Clock, Harvest
 from nemesis.runtime.config import RunConfig
 from nemesis.runtime.display import Display, open_display
 from nemesis.runtime.evaluation import Strength, measure
@@ -131,6 +131,7 @@ class Run:
         self.collection = self._open_collection(folder, matches)
         self.update = 0
         self.learned = 0  # decisions that the policy has learned from, its opponents' and stale ones left out
+        self._unlearned: Harvest | None = None  # what was played for an update that was left off
         self._interrupts: Interrupts | None = None
         self._told_of_stale = False
 
@@ -139,11 +140,12 @@ class Run:
         self.collection.close()
 
     def step(self) -> dict[str, float]:
-        """Play one batch and learn from it."""
+        """Play one batch and learn from it; if this is left off, the next step learns from the same batch."""
         config = self.config
         started = perf_counter()
         busy = self.clock.wait + self.clock.simulate + self.clock.infer
-        harvest = self.collection.collect(config.collection.decisions, self.stop)
+        harvest = self._unlearned or self.collection.collect(config.collection.decisions, self.stop)
+        self._unlearned = harvest
         progress = self.update / config.updates
         played = harvest.episodes[MAIN]
         trajectories = self.rewards.judge(self._fresh(played), progress)
@@ -152,6 +154,7 @@ class Run:
         learned = perf_counter()
         self.clock.learn += learned - judged
         self.learned += trajectories.decisions
+        self._unlearned = None
         staleness = self.update - trajectories.version
         self.update += 1
         metrics |= self.opposition.note(harvest, self.policy, self._average, self.update, self.stop)
@@ -215,6 +218,7 @@ class Run:
         rest, rest_tree = flatten_state(learner)
         collection, collection_tree = flatten_state(self.collection.snapshot())
         opposition, opposition_tree = flatten_state(self.opposition.state())
+        unlearned, unlearned_tree = flatten_state(self._unlearned and self._unlearned.state())
         counts = self.collection.counts
         generators, generators_rest = capture_random_states()
         progress = self.update / self.config.updates
@@ -228,6 +232,7 @@ class Run:
                 "learner": rest,
                 "collection": collection,
                 "opposition": opposition,
+                "unlearned": unlearned,
                 "random": generators,
             },
             {
@@ -239,6 +244,7 @@ class Run:
                 "learner": rest_tree,
                 "collection": collection_tree,
                 "opposition": opposition_tree,
+                "unlearned": unlearned_tree,
                 "random": generators_rest,
             },
             self.config.model_dump(mode="json"),
@@ -258,6 +264,9 @@ class Run:
         self.learner.restore(learner)
         self.opposition.restore(unflatten_state(checkpoint.tensors("opposition"), trees["opposition"]))
         self.collection.restore(unflatten_state(checkpoint.tensors("collection"), trees["collection"]))
+        if trees.get("unlearned"):
+            unlearned = unflatten_state(checkpoint.tensors("unlearned"), trees["unlearned"])
+            self._unlearned = Harvest.restored(unlearned, self.game.spec.actions)
         self._publish()
         restore_random_states(checkpoint.tensors("random"), trees["random"])
 
@@ -359,7 +368,7 @@ class Run:
         )
 
     def _rate(self, policies: Sequence[PolicyModule]) -> list[float]:
-        """Rate policies by their mean return against each other."""
+        """Rate policies by their mean return against each other; raises if the run is stopped meanwhile."""
         rating = np.zeros(len(policies))
         slots = min(self.config.collection.slots, _RATING_MATCHES)
         for first in range(len(policies)):
@@ -368,7 +377,15 @@ class Run:
                     Actor(cast("Policy", policies[number]), slots, self.device, self._rating_seed + number)
                     for number in (first, second)
                 )
-                (score,) = play(self.game, one, [other], matches=_RATING_MATCHES, slots=slots, seed=self._rating_seed)
+                (score,) = play(
+                    self.game,
+                    one,
+                    [other],
+                    matches=_RATING_MATCHES,
+                    slots=slots,
+                    seed=self._rating_seed,
+                    stop=self.stop,
+                )
                 rating[first] += score.mean
                 rating[second] -= score.mean
         return rating.tolist()

@@ -2,6 +2,8 @@
 
 import json
 import re
+import signal
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from io import StringIO
@@ -17,7 +19,8 @@ from nemesis.cli import main
 from nemesis.core.config import ConfigError, build_config
 from nemesis.core.errors import UserError
 from nemesis.core.trajectory import Trajectories
-from nemesis.runtime import assembly
+from nemesis.learners.interface import PolicyModule
+from nemesis.runtime import assembly, training
 from nemesis.runtime.assembly import find_checkpoint
 from nemesis.runtime.config import RunConfig
 from nemesis.runtime.outcome import outcome
@@ -98,6 +101,35 @@ def test_a_run_that_goes_on_ends_as_one_that_went_through(duel: Duel, tmp_path: 
         for run in (lines(straight), lines(resumed))
     ]
     assert figures[0] == figures[1]
+
+
+def test_a_run_that_is_stopped_while_references_are_rated_goes_on_exactly(
+    duel: Duel,  # noqa: ARG001
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(training, "_RATING_MATCHES", 20)
+    settings = [f"learner.{one}" for one in ("algorithm=portfolio", "keep=best", "references=2", "add_interval=1")]
+    straight, stopped = tmp_path / "straight", tmp_path / "stopped"
+    trained(straight, "updates=6", *settings)
+    rate = Run._rate
+
+    def interrupted_rate(run: Run, policies: Sequence[PolicyModule]) -> list[float]:
+        if run.update == 4:
+            signal.raise_signal(signal.SIGTERM)
+        return rate(run, policies)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "_rate", interrupted_rate)
+        with pytest.raises(KeyboardInterrupt):
+            trained(stopped, "updates=6", *settings)
+    assert find_checkpoint(stopped).update == 4  # the update was left off at once
+    resume(stopped, console=Console(file=StringIO()))
+    checkpoint = Path("checkpoints", "update-00000006")
+    for name in ("weights", "average", "optimiser", "learner", "collection"):
+        one, other = ((run / checkpoint / f"{name}.safetensors").read_bytes() for run in (straight, stopped))
+        assert one == other, name
+    assert find_checkpoint(stopped).state["learned"] == find_checkpoint(straight).state["learned"]
 
 
 def test_a_checkpoint_that_does_not_count_what_was_learned_from_can_be_restored(duel: Duel, tmp_path: Path):  # noqa: ARG001
