@@ -28,6 +28,7 @@ from nemesis.runtime.policy_files import policy_path, save_policy, style_of
 from nemesis.runtime.run_directory import replace_file
 
 REGISTRY = "population.json"
+_MADE = ("past-*.safetensors", "victim-*.safetensors")  # exploiters that won stay, as a record
 
 
 def open_league(config: RunConfig, game: Game, folder: Path) -> Opposition:
@@ -69,6 +70,17 @@ class League:
     @property
     def learners(self) -> Mapping[str, tuple[Policy, int]]:
         return {EXPLOITER: (self._exploiters.policy, self._exploiters.version)} if self._exploiters else {}
+
+    @property
+    def members(self) -> set[PlayerSource]:
+        victim = self._exploiters.victim if self._exploiters else None
+        return {member.source for member in self._pool.members.values()} | ({victim} if victim else set())
+
+    def tidy(self, needed: set[str]) -> None:
+        for pattern in _MADE:
+            for file in (self._folder / MEMBERS).glob(pattern):
+                if (MEMBERS / file.name).as_posix() not in needed:
+                    file.unlink(missing_ok=True)
 
     def begin(self) -> None:
         """Write what a new run needs on disk."""

@@ -71,6 +71,12 @@ class Cast:
             if isinstance(player, ClosingPlayer):
                 player.close()
 
+    @property
+    def needed(self) -> set[PlayerSource]:
+        """Whoever is in the lineups, at play, or open."""
+        numbers = {*self._pairs.flat, *self.seats.flat, *self._players} - {NOBODY}
+        return {self.sources[number] for number in numbers}
+
     def seat(self, slot: IntArray, match: IntArray) -> None:
         """Give the seats of matches that begin to players; in every other match, the first of a pair has seat 0."""
         pairs = self._pairs[self._lineups.draw(slot, len(self.seats), self._generator)]

@@ -155,6 +155,17 @@ def prune(root: Path, keep_last: int, keep_every: int) -> None:
         _remove_temporary(leftover)
 
 
+def files_named(root: Path) -> set[str] | None:
+    """Return the files of the run that its checkpoints need beside their own; None if one does not say which."""
+    named: set[str] = set()
+    for path in _checkpoints(root).values():
+        try:
+            named |= set(json.loads((path / "state.json").read_text(encoding="utf-8"))["state"]["files"])
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
+    return named
+
+
 def _checkpoints(root: Path) -> dict[int, Path]:
     matches = ((re.fullmatch(r"update-(\d+)", path.name), path) for path in root.glob("update-*"))
     return {int(match[1]): path for match, path in matches if match}

@@ -27,6 +27,11 @@ class Collection(Protocol):
     @property
     def counts(self) -> Counts: ...
 
+    @property
+    def players(self) -> set[PlayerSource]:
+        """Whoever plays, also in matches that a snapshot has in flight."""
+        ...
+
     def follow(self, lineups: Lineups) -> None:
         """Let the matches to come be those of the lineups."""
         ...
@@ -81,6 +86,10 @@ class SerialCollection:
     @property
     def counts(self) -> Counts:
         return self._collector.counts
+
+    @property
+    def players(self) -> set[PlayerSource]:
+        return self._cast.needed
 
     def follow(self, lineups: Lineups) -> None:
         self._cast.follow(lineups)

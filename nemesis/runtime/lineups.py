@@ -4,6 +4,7 @@ Lineups are plain data, so that whoever decides on them and whoever plays by the
 that learns is known by name, and its weights are handed to it as they change; any other plays from a file or by a rule.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -38,6 +39,10 @@ class Lineups:
 
     pairs: tuple[Pair, ...]
 
+    @property
+    def players(self) -> set[PlayerSource]:
+        return {player for pair in self.pairs for player in (pair.first, pair.second)}
+
     def draw(self, slot: IntArray, slots: int, generator: np.random.Generator) -> IntArray:
         """Return the pairs (n,) of matches that begin in some (n,) of so many slots.
 
@@ -51,6 +56,11 @@ class Lineups:
 
 
 SELF_PLAY = Lineups((Pair(PlayerSource("learning", MAIN), PlayerSource("learning", MAIN), 1.0),))
+
+
+def files_of(players: Iterable[PlayerSource]) -> set[str]:
+    """Return the files that players play from."""
+    return {player.name for player in players if player.kind == "frozen"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
 """Whom a policy meets while it learns: itself, unless a population decides otherwise."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any, Protocol
 
 from nemesis.policies.policy import Policy
 from nemesis.runtime.collector import Harvest
 from nemesis.runtime.interrupts import Stop, never
-from nemesis.runtime.lineups import SELF_PLAY, Lineups
+from nemesis.runtime.lineups import SELF_PLAY, Lineups, PlayerSource
 
 
 class Opposition(Protocol):
@@ -20,6 +20,15 @@ class Opposition(Protocol):
     @property
     def learners(self) -> Mapping[str, tuple[Policy, int]]:
         """The policies that learn beside the main one, by name, and how many updates each has behind it."""
+        ...
+
+    @property
+    def members(self) -> Set[PlayerSource]:
+        """Whoever may be met, now or later."""
+        ...
+
+    def tidy(self, needed: set[str]) -> None:
+        """Remove files of policies that it has made, but for those that are needed."""
         ...
 
     def begin(self) -> None:
@@ -47,6 +56,10 @@ class SelfPlay:
 
     lineups = SELF_PLAY
     learners: Mapping[str, tuple[Policy, int]] = {}
+    members: Set[PlayerSource] = frozenset()
+
+    def tidy(self, needed: set[str]) -> None:
+        """Have made nothing."""
 
     def begin(self) -> None:
         """Have nothing to write."""

@@ -38,7 +38,7 @@ from nemesis.runtime.collector import Clock, Counts, Harvest
 from nemesis.runtime.config import RunConfig
 from nemesis.runtime.inference import InferenceTask, Line, exchange, run_inference
 from nemesis.runtime.interrupts import Stop, StoppedError, never
-from nemesis.runtime.lineups import MAIN, Lineups, Outcomes
+from nemesis.runtime.lineups import MAIN, Lineups, Outcomes, PlayerSource
 from nemesis.runtime.shared_arrays import Block, SharedWeights, shared_zeros
 
 if TYPE_CHECKING:
@@ -99,6 +99,10 @@ class ParallelCollection:
             self.publish(name, policy, 0)
         self._posts: list[_Post] = []  # filled when there is something to play
         self._inference: _InferenceService | None = None
+
+    @property
+    def players(self) -> set[PlayerSource]:
+        return self._lineups.players
 
     @property
     def pids(self) -> list[int]:

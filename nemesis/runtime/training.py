@@ -25,7 +25,7 @@ from nemesis.learners.interface import PolicyModule
 from nemesis.policies.policy import Policy
 from nemesis.runtime.actor import Actor
 from nemesis.runtime.assembly import build_learner, build_policy, choose_device, open_game_of, take_weights
-from nemesis.runtime.checkpoints import Checkpoint, newest_valid, prune, save_checkpoint
+from nemesis.runtime.checkpoints import Checkpoint, files_named, newest_valid, prune, save_checkpoint
 from nemesis.runtime.collection import Collection, SerialCollection
 from nemesis.runtime.collector import Clock, Harvest
 from nemesis.runtime.config import RunConfig
@@ -33,7 +33,7 @@ from nemesis.runtime.display import Display, open_display
 from nemesis.runtime.evaluation import Strength, measure
 from nemesis.runtime.freed_memory import keep_freed_memory
 from nemesis.runtime.interrupts import Interrupts, StoppedError
-from nemesis.runtime.lineups import MAIN
+from nemesis.runtime.lineups import MAIN, files_of
 from nemesis.runtime.matches import play
 from nemesis.runtime.metrics import Metrics, check_tracking
 from nemesis.runtime.opponents import opponent_names
@@ -211,7 +211,11 @@ class Run:
         return max(saved, key=lambda replay: replay.earned).path if saved else None
 
     def save(self, root: Path) -> Path:
-        """Write a checkpoint and drop those that need not be kept."""
+        """Write a checkpoint, and drop what need not be kept."""
+        files = files_of(self.opposition.members | self.collection.players)
+        named = files_named(root)  # by the last checkpoint too, so that nobody opens what is removed
+        if named is not None:
+            self.opposition.tidy(named | files)
         learner = self.learner.state()
         optimiser, optimiser_tree = flatten_state(learner.pop("optimiser"))
         average = learner["average"].pop("weights")
@@ -239,6 +243,7 @@ class Run:
                 "learning_rate": self.config.learner.learning_rate.at(progress),
                 "decisions": counts.decisions,
                 "learned": self.learned,
+                "files": sorted(files),
                 "matches": counts.matches,
                 "optimiser": optimiser_tree,
                 "learner": rest_tree,

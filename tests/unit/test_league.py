@@ -1,6 +1,7 @@
 """A run with opponents and exploiters: whom it meets, what joins, what is written down, and that it goes on exactly."""
 
 import json
+import shutil
 from io import StringIO
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from nemesis.core.errors import UserError
 from nemesis.population.league import REGISTRY, open_league
 from nemesis.runtime import assembly
 from nemesis.runtime.actor import AS_IT_IS, PlayStyle
-from nemesis.runtime.checkpoints import load_checkpoint
+from nemesis.runtime.checkpoints import files_named, load_checkpoint
 from nemesis.runtime.config import RunConfig
 from nemesis.runtime.policy_files import read_facts
 from nemesis.runtime.training import Run, resume, train
@@ -144,6 +145,33 @@ def test_a_resumed_league_ends_as_one_that_was_never_stopped(tmp_path: Path):
             assert torch.equal(tensor, expected[name]), (group, name)
     assert ours.state["opposition"] == theirs.state["opposition"]
     assert registry(stopped) == registry(straight)
+
+
+def test_files_that_no_checkpoint_needs_are_removed_and_every_kept_one_can_be_resumed(tmp_path: Path):
+    settings = ("opponents.past_interval=1", "opponents.members=2", "checkpoints.interval=2", "checkpoints.keep_last=2")
+    path = tmp_path / "run"
+    trained(path, *EXPLOITED, *settings, "updates=20", "exploiter.updates=1", "opponents.shares.scripted=0")
+    made = [file.name.partition("-")[0] for file in (path / "members").iterdir()]
+    assert 2 <= made.count("past") <= 8  # of 20
+    assert 1 <= made.count("victim") <= 5
+    assert len(registry(path)["exploiters"]) >= 8
+    kept = sorted(one.name for one in (path / "checkpoints").iterdir())
+    assert kept == ["update-00000018", "update-00000020"]
+    for name in kept:
+        for file in load_checkpoint(path / "checkpoints" / name).state["files"]:
+            assert (path / file).exists()
+    shutil.rmtree(path / "checkpoints" / kept[-1])
+    resume(path, ["updates=22"], Console(file=StringIO()), open_league)
+    assert metrics(path)[-1]["update"] == 22
+
+
+def test_files_stay_while_a_checkpoint_does_not_say_what_it_needs(tmp_path: Path):
+    state = tmp_path / "update-00000002" / "state.json"
+    state.parent.mkdir()
+    state.write_text(json.dumps({"update": 2, "state": {"files": ["members/past-00000001.safetensors"]}}))
+    assert files_named(tmp_path) == {"members/past-00000001.safetensors"}
+    state.write_text(json.dumps({"update": 2, "state": {}}))
+    assert files_named(tmp_path) is None
 
 
 def test_cloned_policies_are_copied_into_the_run_and_met(tmp_path: Path):
