@@ -6,9 +6,10 @@ A run on Gen 1 random battles with actors beside the learner is started, and aga
 killed without warning. Measured is how long it takes until
   actor, host    the run has a new one in its place (`replaced`), and has gone on to its next update (`recovered`)
   learner        no process of the run is left (`orphans_gone`), and the run, resumed, has made its next update
-A kill after which this does not happen in time is a failure, and so is a match that counts although it was voided: at
-the end, the matches that the opponent pool has counted must be exactly those that the actors saw end by play, and no
-member may be credited with more.
+A kill after which this does not happen in time is a failure. So is a match that counts although it was voided: those
+in flight in a killed host must be reported as lost (`voided`), and at the end, the matches that the opponent pool has
+counted must be exactly those that the actors saw end by play, by the reasons for which they ended, and no member may be
+credited with more.
 """
 
 import json
@@ -19,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,8 @@ SETTINGS = (
 START_LIMIT = 180.0  # seconds
 REPLACEMENT_LIMIT = 5.0
 RECOVERY_LIMIT = 60.0
+BY_PLAY = ("played", "tie", "turn_limit")
+HOST_LOST = "host_lost"
 ORPHAN_LIMIT = 2.0
 PROGRAM = "import sys; from nemesis.cli import main; sys.exit(main())"
 
@@ -78,6 +81,11 @@ class Training:
         """Return the last update that is written down."""
         lines = self._lines()
         return int(lines[-1]["update"]) if lines else -1
+
+    def hosts_lost(self) -> int:
+        """Return how many matches were voided with their hosts, as far as it is written down."""
+        lines = self._lines()
+        return int(lines[-1].get(f"collection/ended/{HOST_LOST}", 0)) if lines else 0
 
     def written(self) -> float:
         """Return when something was written down last."""
@@ -118,16 +126,17 @@ def main() -> None:
         try:
             _wait(training, "make its first updates", lambda: training.updates() >= 3, START_LIMIT)
             rows = [_kill(training, generator, number) for number in range(kills)]
-            matches = _matches(training)
+            last = training.updates()
+            _wait(training, "save", lambda: _newest_checkpoint(training.path) > last, RECOVERY_LIMIT)
+            matches = _matches(_newest_state(training.path))
         finally:
             training.close()
     print_table("Kills, and seconds until the run had recovered", rows)
     by_kind = {kind: sum(row["killed"] == kind for row in rows) for kind in KINDS}
-    print(f"Matches by play: {matches}.")
+    print(f"Matches: {matches}.")
     if options.json:
         write_figures(options.json, {"kills": rows, "by_kind": by_kind, "matches": matches})
-    if matches["self"] + matches["others"] != matches["played"] or matches["credited"] > matches["others"]:
-        raise MeasurementError(f"The matches that count are not those that ended by play: {matches}.")
+    _check(matches, _lost_since_the_last_learner(rows))
     slow = [row for row in rows if row["killed"] != "learner" and row["replaced"] > REPLACEMENT_LIMIT]
     if slow:
         raise MeasurementError(f"{len(slow)} processes were replaced after more than {REPLACEMENT_LIMIT:.0f} s.")
@@ -153,11 +162,12 @@ def _kill(training: Training, generator: random.Random, number: int) -> Row:
             lambda: training.written() > killed and training.updates() > newest,
             START_LIMIT,
         )
-        return row | {"orphans_gone": gone, "replaced": None, "recovered": time.monotonic() - started}
+        recovered = time.monotonic() - started
+        return row | {"orphans_gone": gone, "replaced": None, "recovered": recovered, "voided": None}
     candidates = family.actors if kind == "actor" else family.hosts
     if not candidates:
         raise MeasurementError(f"The run has no {kind} to kill.")
-    victim = generator.choice(candidates)
+    victim, lost = generator.choice(candidates), training.hosts_lost()
     os.kill(victim, signal.SIGKILL)
 
     def replaced() -> bool:
@@ -166,14 +176,48 @@ def _kill(training: Training, generator: random.Random, number: int) -> Row:
 
     took = _wait(training, f"replace a {kind}", replaced, RECOVERY_LIMIT)
     _wait(training, f"go on without a {kind}", lambda: training.updates() > before, RECOVERY_LIMIT)
-    return row | {"orphans_gone": None, "replaced": took, "recovered": time.monotonic() - started}
+    recovered = time.monotonic() - started
+    if kind == "host":  # seen at once, since a learner that is killed later forgets what it had not saved
+        _wait(training, "void the matches of a host", lambda: training.hosts_lost() > lost, RECOVERY_LIMIT)
+    voided = training.hosts_lost() - lost
+    return row | {"orphans_gone": None, "replaced": took, "recovered": recovered, "voided": voided}
 
 
-def _matches(training: Training) -> dict[str, int]:
-    """Return, from the newest checkpoint, the matches by play as the pool and the actors have counted them."""
-    state = json.loads((_checkpoint_path(training.path) / "state.json").read_text(encoding="utf-8"))["state"]
-    counted: dict[str, int] = _unfold(state["opposition"])["pool"]["matches"]
-    return {**counted, "played": int(state["matches"])}
+def _matches(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return, from the state of a checkpoint, the matches as the pool and the actors have counted them."""
+    pool, counts = _unfold(state["opposition"])["pool"], _unfold(state["collection"])["counts"]
+    return {
+        **pool["matches"],
+        "recorded": sum(sum(sum(seat) for seat in member["record"]) for member in pool["members"]),
+        "played": counts["matches"],
+        "voided": counts["voided"],
+        "ended": counts["ended"],
+    }
+
+
+def _lost_since_the_last_learner(rows: Sequence[Row]) -> int:
+    """Return how many matches were voided with hosts; what was counted before a learner was killed may be forgotten."""
+    last = max((number for number, row in enumerate(rows) if row["killed"] == "learner"), default=-1)
+    return sum(row["voided"] for row in rows[last + 1 :] if row["killed"] == "host")
+
+
+def _check(matches: Mapping[str, Any], hosts_lost: int) -> None:
+    """Raise if a match counts that was voided, or one does not that was played; so many at least were lost."""
+    ended: Mapping[str, int] = matches["ended"]
+    by_play = sum(ended.get(reason, 0) for reason in BY_PLAY)
+    if by_play != matches["played"] or sum(ended.values()) - by_play != matches["voided"]:
+        raise MeasurementError(f"Matches are not counted by why they ended: {matches}.")
+    if ended.get(HOST_LOST, 0) < hosts_lost:
+        raise MeasurementError(f"{hosts_lost} matches were lost with their hosts, and not all were voided: {matches}.")
+    if matches["self"] + matches["others"] != matches["played"]:
+        raise MeasurementError(f"The matches that the pool counts are not those that ended by play: {matches}.")
+    if not matches["recorded"] <= matches["credited"] <= matches["others"]:
+        raise MeasurementError(f"Members are credited with matches that they have not played: {matches}.")
+
+
+def _newest_state(path: Path) -> dict[str, Any]:
+    state: dict[str, Any] = json.loads((_checkpoint_path(path) / "state.json").read_text(encoding="utf-8"))["state"]
+    return state
 
 
 def _unfold(tree: Any) -> Any:
