@@ -5,8 +5,8 @@
 The server is a local one of the same npm package; the policy plays on it by our own websocket client, the opponent as
 poke-env plays. Battles come in pairs, in the second of which the players exchange teams and seats. Teams are those that
 ship for the format; `--split held_out --held-out 0.3` plays with a share of them that a training with the same share
-never saw, and `--teams` with any others, illegal ones left out. Draws count half, and only battles that ended by play
-count at all. The interval is Wilson's, of 95 %.
+never saw, and `--teams` with any others, of which illegal ones are left out and counted. Draws count half, and only
+battles that ended by play count at all. The interval is Wilson's, of 95 %.
 """
 
 import time
@@ -39,14 +39,24 @@ def main() -> None:
     parser.add_argument("--teams", help="a file or folder of teams instead of those that ship")
     parser.add_argument("--split", choices=("train", "held_out", "all"), default="all", help="which teams are played")
     parser.add_argument("--held-out", type=float, help="share of the teams that is held out")
-    parser.add_argument("--temperature", type=float, help="0 plays the likeliest action (default: the policy's own)")
-    parser.add_argument("--top-p", type=float, help="probability of the likeliest actions that are kept")
+    parser.add_argument(
+        "--temperature",
+        type=float,
+        help="0 plays the likeliest action; unless this or --top-p is given, a policy file plays as it was exported, "
+        "and any other policy at temperature 1",
+    )
+    parser.add_argument(
+        "--top-p", type=float, help="probability of the likeliest actions that are kept, at temperature 1 unless given"
+    )
     parser.add_argument("--weights", choices=("average", "weights"), default="average", help="of a run or checkpoint")
     parser.add_argument("--ensemble", type=int, default=1, help="last checkpoints of a run that play as one")
     options = parser.parse_args()
     torch.set_num_threads(1)
     settings = PokemonSettings(
-        teams=options.teams, split=options.split, held_out=options.held_out, invalid_teams="skip"
+        teams=options.teams,
+        split=options.split,
+        held_out=options.held_out,
+        invalid_teams="skip" if options.teams else "refuse",
     )
     game = PokemonGame(find_format(options.format), settings)
     battles: int = options.battles or (QUICK_BATTLES if options.quick else BATTLES)
@@ -67,6 +77,8 @@ def main() -> None:
         "high": high,
         "battles": score.matches,
         "voided": score.voided,
+        "teams_played": len(game.team_set.packed) if game.team_set else None,
+        "teams_left_out": game.team_set.skipped if game.team_set else None,
         "turns": score.turns,
         "battles_per_second": (score.matches + score.voided) / seconds,
     }

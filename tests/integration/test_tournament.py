@@ -1,6 +1,7 @@
 """Everybody against everybody, in process and on a server, with ratings and replays."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,12 @@ from test_pokemon_observer import game_of
 from benchmarks import battle_strength
 from nemesis.cli import main
 from nemesis.core.errors import UserError
+from nemesis.games.pokemon import teams as team_module
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
 from nemesis.runtime.policy_files import save_policy
+
+TEAM_SETS = Path(team_module.__file__).with_name("team_sets")
 
 
 def saved_policy(folder: Path) -> Path:
@@ -40,12 +44,18 @@ def test_policies_scripted_players_and_poke_env_meet(tmp_path: Path, capfd: pyte
 
 
 def test_strength_is_measured_on_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    file = tmp_path / "strength.json"
+    file, teams = tmp_path / "strength.json", tmp_path / "teams"
+    teams.mkdir()
+    for name in ("jolteon-lead", "persian-speed"):
+        shutil.copy(TEAM_SETS / "gen1ou" / f"{name}.txt", teams)
+    (teams / "illegal.txt").write_text("Mewtwo\nEVs: 252 HP\n- Psychic\n")
     options = [
         "--opponent",
         "RandomPlayer",
         "--battles",
         "4",
+        "--teams",
+        str(teams),
         "--policy",
         str(saved_policy(tmp_path)),
         "--json",
@@ -55,6 +65,7 @@ def test_strength_is_measured_on_a_server(tmp_path: Path, monkeypatch: pytest.Mo
     battle_strength.main()
     figures = json.loads(file.read_text())
     assert (figures["battles"], figures["voided"]) == (4, 0)
+    assert (figures["teams_played"], figures["teams_left_out"]) == (2, 1)
     assert 0 <= figures["low"] <= figures["win_rate"] <= figures["high"] <= 1
 
 

@@ -94,6 +94,21 @@ class PokemonGame:
     def paired_pool(self, slots: int, seed: int) -> MatchPool:
         return BattlePool(self._stock, self._setting(slots), self._teams, self._settings.hosts, seed, paired=True)
 
+    @cached_property
+    def team_set(self) -> TeamSet | None:
+        """The teams that are played, or None where the simulator draws them."""
+        if self.format.generated:
+            return None
+        settings = self._settings
+        return load_team_set(
+            self.format.id,
+            settings.teams,
+            settings.split,
+            self._stock.check_teams,
+            held_out=settings.held_out,
+            skip_invalid=settings.invalid_teams == "skip",
+        )
+
     def pair_teams(self, seed: int, pair: int) -> tuple[str, str] | None:
         """Return the packed teams of both seats in a pair of matches, or None where the simulator draws them."""
         if self.format.generated:
@@ -145,15 +160,5 @@ class PokemonGame:
 
     @cached_property
     def _teams(self) -> Teams:
-        if self.format.generated:
-            return GeneratedTeams()
-        settings = self._settings
-        teams = load_team_set(
-            self.format.id,
-            settings.teams,
-            settings.split,
-            self._stock.check_teams,
-            held_out=settings.held_out,
-            skip_invalid=settings.invalid_teams == "skip",
-        )
-        return SampledTeams(teams, settings.team_order == "shuffled")
+        teams = self.team_set
+        return GeneratedTeams() if teams is None else SampledTeams(teams, self._settings.team_order == "shuffled")
