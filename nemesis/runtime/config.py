@@ -83,7 +83,12 @@ class OpponentsConfig(Settings):
     memory: int = Field(200, ge=1, description="matches over which win rates are averaged")
     past_interval: int = Field(50, ge=1, description="updates between frozen copies of the policy")
     members: int = Field(40, ge=1, description="frozen policies that are kept; the weakest is dropped for a new one")
-    rating_gap: float = Field(600.0, gt=0, description="Elo points behind the policy at which a member is dropped")
+    rating_gap: float = Field(
+        600.0,
+        gt=0,
+        description="Elo points behind the policy at which a past copy or an exploiter is dropped, but never the last; "
+        "cloned and scripted members stay",
+    )
     cloned: Names = Field((), description="policy files, checkpoints or runs that are met as cloned")
     victim: str | None = Field(
         None, description="a policy file, checkpoint or run that is the only opponent, to be exploited"
