@@ -1,0 +1,118 @@
+"""Benchmarks that train: each goes through on a small game, with settings that exist and differ in what it compares."""
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+import torch
+from duel import Duel
+from rich.console import Console
+
+from benchmarks import ablations, exploitability, faults
+from benchmarks.report import MeasurementError
+from nemesis.core.config import build_config
+from nemesis.population.league import open_league
+from nemesis.presets import load_preset
+from nemesis.runtime import assembly
+from nemesis.runtime.assembly import find_checkpoint
+from nemesis.runtime.config import RunConfig
+from nemesis.runtime.training import train
+
+torch.set_num_threads(1)
+
+SMALL = (
+    "collection.actors=0",
+    "collection.slots=16",
+    "collection.decisions=64",
+    "policy.width=16",
+    "policy.layers=1",
+    "policy.foresight=false",
+    "learner.foresight_weight=0",
+    "opponents.scripted=bold",
+)
+
+
+@pytest.fixture
+def duel(monkeypatch: pytest.MonkeyPatch) -> Duel:
+    """The game that every run plays, whatever its name."""
+    game = Duel(lost=range(0, 100_000, 11))
+    monkeypatch.setattr(assembly, "open_game", lambda *_: game)
+    return game
+
+
+def test_every_ablation_changes_the_preset():
+    configs = {name: ablations._config("gen1ou", 4, 0, changes) for name, changes in ablations.TRAININGS.items()}
+    base = configs.pop(ablations.BASE)
+    assert configs
+    assert base not in configs.values()
+
+
+def test_ablations_are_trained_and_met(duel: Duel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # noqa: ARG001
+    other = "another rate"
+    changed = {ablations.BASE: SMALL, other: (*SMALL, "learner.learning_rate=1e-5")}
+    monkeypatch.setattr(ablations, "TRAININGS", changed)
+    monkeypatch.setattr("sys.argv", ["ablations", "--quick", "--json", str(tmp_path / "figures.json")])
+    ablations.main()
+    rows = json.loads((tmp_path / "figures.json").read_text())["rows"]
+    assert [row["who"] for row in rows] == [*changed, *ablations.MANNERS]
+    assert rows[0]["against_the_base"] == "–"
+    assert all("%" in row["against_the_base"] for row in rows[1:])
+
+
+@pytest.mark.parametrize("name", exploitability.LEARNERS)
+def test_every_algorithm_has_settings_that_exist(name: str):
+    learner = exploitability.COMMON | exploitability.LEARNERS[name]
+    assert build_config(RunConfig, {"game": exploitability.GAME, "learner": learner}).learner.algorithm == name
+
+
+def test_agents_are_trained_and_exploited(duel: Duel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # noqa: ARG001
+    monkeypatch.setattr(exploitability, "QUICK_MATCHES", 20)
+    options = [
+        "--quick",
+        "--updates",
+        "1",
+        "--algorithms",
+        "ppo",
+        "portfolio",
+        "--json",
+        str(tmp_path / "figures.json"),
+    ]
+    monkeypatch.setattr("sys.argv", ["exploitability", *options])
+    exploitability.main()
+    rows = json.loads((tmp_path / "figures.json").read_text())["algorithms"]
+    assert [row["algorithm"] for row in rows] == ["ppo", "portfolio"]
+    for row in rows:
+        assert 0 <= row["low"] <= row["exploiter_wins"] <= row["high"] <= 1
+        assert row["matches"] + row["voided"] == 20
+        assert 4096 <= row["exploiter_learned_from"] < 1.5 * 4096
+        assert 0 <= row["agent_against_bold"] <= 1
+
+
+def test_the_fault_run_has_settings_that_exist():
+    config = build_config(RunConfig, load_preset("gen1randombattle"), faults.SETTINGS)
+    assert config.collection.actors == 2
+
+
+def test_the_fault_run_sees_matches_that_count_though_they_were_voided(duel: Duel, tmp_path: Path):  # noqa: ARG001
+    shares = ("opponents.shares.self=0.5", "opponents.shares.scripted=0.3", "opponents.shares.past=0.2")
+    config = build_config(
+        RunConfig, load_preset("gen1ou"), [*SMALL, *shares, "updates=4", "tracking.tensorboard=false"]
+    )
+    train(config, tmp_path / "run", Console(file=StringIO()), open_league)
+    matches = faults._matches(find_checkpoint(tmp_path / "run").state)
+    assert matches["voided"] == matches["ended"]["host_lost"] > 0
+    assert matches["recorded"] > 0
+    faults._check(matches, hosts_lost=matches["voided"])
+    wrong = [
+        {"played": matches["played"] + 1, "self": matches["self"] + 1},
+        {"self": matches["self"] + 1},
+        {"recorded": matches["credited"] + 1},
+        {"credited": matches["others"] + 1},
+        {"voided": 0},
+    ]
+    for change in wrong:
+        with pytest.raises(MeasurementError):
+            faults._check(matches | change, hosts_lost=0)
+    with pytest.raises(MeasurementError, match="not all were voided"):
+        faults._check(matches, hosts_lost=matches["voided"] + 1)
