@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError
 
-from nemesis.cli import config, doctor, evaluate, exploit, export, teams, train
+from nemesis.cli import collect, config, doctor, evaluate, exploit, export, replays, teams, train
 from nemesis.core.errors import UserError
 
 _USAGE = 2
@@ -44,15 +44,26 @@ def _app() -> App:
     app.command(evaluate.evaluate, sort_key=3)
     app.command(exploit.exploit, sort_key=4, usage="nemesis exploit RUN [KEY=VALUE ...] [OPTIONS]")
     app.command(export.export, sort_key=5)
-    settings = App(name="config", help="Show presets and settings.", sort_key=6)
+    app.command(collect.collect, sort_key=6, usage="nemesis collect PLAYER [PLAYER ...] --out DATASET [OPTIONS]")
+    data = App(name="data", help="Look at datasets.", sort_key=7)
+    data.command(collect.show)
+    app.command(data)
+    human = App(name="replays", help="Turn battles of people into datasets.", sort_key=8)
+    human.command(
+        replays.import_replays,
+        name="import",
+        usage="nemesis replays import SOURCE [SOURCE ...] --out DATASET [OPTIONS]",
+    )
+    app.command(human)
+    settings = App(name="config", help="Show presets and settings.", sort_key=9)
     settings.command(config.list_presets, name="list", sort_key=1)
     settings.command(config.show, sort_key=2, usage="nemesis config show PRESET [KEY=VALUE ...]")
     settings.command(config.fields, sort_key=3)
     settings.command(config.schema, sort_key=4)
     app.command(settings)
-    pokemon_teams = App(name="teams", help="Check teams for Pokémon battles.", sort_key=7)
+    pokemon_teams = App(name="teams", help="Check teams for Pokémon battles.", sort_key=10)
     pokemon_teams.command(teams.check, usage="nemesis teams check FORMAT [SOURCE ...]")
     app.command(pokemon_teams)
-    app.command(doctor.doctor, sort_key=8)
+    app.command(doctor.doctor, sort_key=11)
     app.register_install_completion_command(help="Install completion for your shell.")
     return app

@@ -35,7 +35,7 @@ class _Requirement:
 
 
 def doctor() -> int:
-    """Report versions, cores and accelerators, and what is missing."""
+    """Report versions, cores, accelerators, what is missing."""
     requirements = _requirements()
     needed = [requirement for requirement in requirements if requirement.extra is None]
     torch_failure = _failure("torch")

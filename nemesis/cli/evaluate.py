@@ -40,7 +40,9 @@ def evaluate(
     seed: int = 0,
     json: Path | None = None,
 ) -> None:
-    """Measure a run or a checkpoint: exactly, or by matches. With several players, everybody meets everybody.
+    """Measure a run or a checkpoint: exactly, or by matches.
+
+    With several players, everybody meets everybody.
 
     Args:
         player: folder of a run or of one checkpoint, or a policy file
@@ -59,20 +61,16 @@ def evaluate(
         seed: of those matches
         json: file to write the figures to as well
     """
-    for name, number in (("seed", seed), ("replays", replays)):
-        if number < 0:
-            raise UserError(f"--{name} must be a whole number of at least 0, not {number}.")
+    for name, number, least in (("seed", seed, 0), ("replays", replays, 0), ("matches", matches, 2)):
+        if number is not None and number < least:
+            raise UserError(f"--{name} must be a whole number of at least {least}, not {number}.")
     if json:
         _check_writable(json)
-    from nemesis.core.config import build_config
     from nemesis.runtime import evaluation
     from nemesis.runtime.actor import PlayStyle
-    from nemesis.runtime.config import EvaluationConfig
     from nemesis.runtime.policy_files import policy_path
     from nemesis.runtime.policy_players import Manner
 
-    if matches is not None:
-        build_config(EvaluationConfig, {"matches": matches})  # says what is wrong with it before anything is loaded
     settings = [one for one in others if one.startswith(_SETTING) and "=" in one]
     rivals = [one for one in others if one not in settings]
     if rivals and opponent:

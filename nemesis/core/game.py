@@ -7,7 +7,7 @@ with one decision per seat that has to move. When a match ends, a new one takes 
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -219,6 +219,40 @@ class ForesightGame(Protocol):
 
         (features (…, width), what the encoder pointed out) → thoughts (…, deed, thought), and its method `logits`:
         thoughts (n, thought) → (n, class).
+        """
+        ...
+
+
+@runtime_checkable
+class PhasedGame(Protocol):
+    """A game with decisions of different kinds, which some players foresee better than others."""
+
+    def phases(self, view: npt.NDArray[Any], action: IntArray) -> Mapping[str, BoolArray]:
+        """Return, by kind, which of the actions (n,) with these views (n, view) are of it; one may be of several."""
+        ...
+
+
+@runtime_checkable
+class AugmentedGame(Protocol):
+    """A game whose episodes can be retold in other ways that mean the same, as with a team in another order."""
+
+    @property
+    def augmentations(self) -> tuple[str, ...]:
+        """What can be told in another way, by name."""
+        ...
+
+    def augment(
+        self,
+        names: Collection[str],
+        view: npt.NDArray[Any],
+        mask: BoolArray,
+        action: IntArray,
+        episode: IntArray,
+        generator: np.random.Generator,
+    ) -> tuple[npt.NDArray[Any], BoolArray, IntArray]:
+        """Return decisions retold: views (n, view), masks (n, …, action) and actions (n,), −1 staying −1.
+
+        All decisions of an episode (n,), numbered from 0, are retold in one way. The arrays given may be written to.
         """
         ...
 

@@ -14,6 +14,7 @@ class Schedule(Settings):
     start: float = Field(ge=0, description="value at the first update")
     end: float = Field(ge=0, description="value at the last update")
     shape: Literal["linear", "cosine", "exponential"] = Field("linear", description="how it moves from start to end")
+    warmup: float = Field(0.0, ge=0, lt=1, description="share of the run over which it first rises from nought")
 
     @model_validator(mode="before")
     @classmethod
@@ -33,7 +34,8 @@ class Schedule(Settings):
     def at(self, progress: float) -> float:
         """Return the value at a progress between 0 and 1."""
         progress = min(max(progress, 0.0), 1.0)
+        risen = min(1.0, progress / self.warmup) if self.warmup else 1.0
         if self.shape == "exponential":
-            return self.start * math.pow(self.end / self.start, progress)
+            return risen * self.start * math.pow(self.end / self.start, progress)
         fraction = progress if self.shape == "linear" else (1 - math.cos(math.pi * progress)) / 2
-        return self.start + (self.end - self.start) * fraction
+        return risen * (self.start + (self.end - self.start) * fraction)

@@ -36,6 +36,12 @@ class Trajectories:
 
     potential: FloatArray | None = None  # (decision,) how far the seat is ahead, if getting ahead is rewarded
     rival: npt.NDArray[np.int16] | None = None  # (decision, deed) what the opponent did at that moment, −1 if unknown
+    known: BoolArray | None = None  # (decision,) whether the action is known, −1 where not; None if all are
+
+    possible: BoolArray | None = (
+        None  # (decision, action) what an unknown action may have been, none where nobody knows
+    )
+    decided: BoolArray | None = None  # (episode,) whether the result came by play; None if all did
 
     @property
     def decisions(self) -> int:
@@ -51,16 +57,19 @@ class Trajectories:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all but the potentials, masks as bits, for whoever stores or sends them."""
-        arrays = {name: getattr(self, name) for name in self.__slots__ if name != "potential"}
-        if self.rival is None:
-            del arrays["rival"]
-        return arrays | {"mask": np.packbits(self.mask, axis=1)}
+        names = (name for name in self.__slots__ if name != "potential")
+        arrays = {name: array for name in names if (array := getattr(self, name)) is not None}
+        return arrays | {name: np.packbits(arrays[name], axis=1) for name in _OF_ACTIONS if name in arrays}
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, npt.NDArray[Any]], actions: int) -> "Trajectories":
         """Return what `arrays` took apart."""
-        mask = np.unpackbits(arrays["mask"], axis=1, count=actions).view(np.bool_)
-        return Trajectories(**{**arrays, "mask": mask})
+        masks = {
+            name: np.unpackbits(arrays[name], axis=1, count=actions).view(np.bool_)
+            for name in _OF_ACTIONS
+            if name in arrays
+        }
+        return Trajectories(**{**arrays, **masks})
 
     def portions(self, limit: int) -> "Iterator[Trajectories]":
         """Yield the episodes in stretches of at most so many decisions, or of one episode that has more."""
@@ -121,13 +130,15 @@ class Trajectories:
             match=self.match[episodes],
             seat=self.seat[episodes],
             result=self.result[episodes],
+            decided=None if self.decided is None else self.decided[episodes],
             memory_row=np.searchsorted(rows, self.memory_row[kept]),
             memory=self.memory[kept],
         )
 
 
 _ALWAYS = ("view", "mask", "action", "log_prob", "value", "version", "tick")
-_PER_DECISION = (*_ALWAYS, "potential", "rival")
+_OF_ACTIONS = ("mask", "possible")
+_PER_DECISION = (*_ALWAYS, "potential", "rival", "known", "possible")
 
 
 def joined(parts: Sequence[Trajectories]) -> Trajectories:
@@ -147,4 +158,22 @@ def joined(parts: Sequence[Trajectories]) -> Trajectories:
         memory_row=np.concatenate([part.memory_row + row for part, row in zip(parts, first_row, strict=False)]),
         memory=np.concatenate(remembering) if remembering else parts[0].memory,
         rival=np.concatenate(rivals) if len(rivals) == len(parts) else None,
+        known=_joined_flags([part.known for part in parts], [part.decisions for part in parts]),
+        possible=_joined_possible(parts),
+        decided=_joined_flags([part.decided for part in parts], [part.episodes for part in parts]),
     )
+
+
+def _joined_flags(flags: Sequence[BoolArray | None], lengths: Sequence[int]) -> BoolArray | None:
+    """Join flags, None for those that are all set."""
+    if all(part is None for part in flags):
+        return None
+    return np.concatenate(
+        [np.ones(length, np.bool_) if part is None else part for part, length in zip(flags, lengths, strict=True)]
+    )
+
+
+def _joined_possible(parts: Sequence[Trajectories]) -> BoolArray | None:
+    if all(part.possible is None for part in parts):
+        return None
+    return np.concatenate([np.zeros_like(part.mask) if part.possible is None else part.possible for part in parts])

@@ -33,7 +33,7 @@ from nemesis.runtime.policy_files import SHIPPED, policy_path, read_facts
 from nemesis.runtime.policy_players import Manner, open_player
 
 MATCHES = 400  # of a pair, unless told
-_SLOTS = 128  # matches at once in process
+SLOTS = 128  # matches at once in process
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +145,11 @@ def run_tournament(
             ours, theirs = (second, first) if first.startswith(PREFIX) else (first, second)
             pair = Pair(ours, theirs, _on_server(field, ours, theirs, matches, seed, keeper))
         else:
-            player, rival = (_player(field, name, _SLOTS, seed + place) for place, name in enumerate((first, second)))
+            player, rival = (
+                open_entrant(field, name, SLOTS, seed + place) for place, name in enumerate((first, second))
+            )
             watch = keeper.keep_in_process if replays else None
-            (result,) = play(field.game, player, [rival], matches=matches, slots=_SLOTS, seed=seed + 2, watch=watch)
+            (result,) = play(field.game, player, [rival], matches=matches, slots=SLOTS, seed=seed + 2, watch=watch)
             pair = Pair(first, second, result)
         pairs.append(pair)
         saved += keeper.saved
@@ -157,12 +159,13 @@ def run_tournament(
 
 def _on_server(field: Field, ours: str, theirs: str, matches: int, seed: int, keeper: "_Keeper") -> Score:
     assert isinstance(field.game, PokemonGame)  # noqa: S101
-    player = _player(field, ours, SERVER_SLOTS, seed)
+    player = open_entrant(field, ours, SERVER_SLOTS, seed)
     meeting = Meeting(theirs.removeprefix(PREFIX), matches, seed + 2)
     return play_on_server(field.game, player, meeting, keeper.keep_from_server)
 
 
-def _player(field: Field, name: str, slots: int, seed: int) -> Player:
+def open_entrant(field: Field, name: str, slots: int, seed: int) -> Player:
+    """Return one of the field, as a player of so many matches at once in process."""
     if not _is_policy(name):
         return open_opponent(field.game, name, seed)
     return open_player(policy_path(name), field.game, slots, seed, field.manner)

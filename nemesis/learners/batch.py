@@ -6,8 +6,8 @@ without memory gets sequences of one decision, so that nothing is padded. Sequen
 no gradient can cross an episode's boundary.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
@@ -29,13 +29,22 @@ class Output:
     value: Tensor  # (n,)
     value_logits: Tensor | None  # (n, bin)
     foresight: Tensor | None = None  # (n, deed, thought)
+    horizons: Tensor | None = None  # (n, horizon)
+    action_values: Tensor | None = None  # (n, action)
 
     def at(self, rows: Tensor) -> "Output":
         """Return what is said about some of the decisions: rows (k,)."""
-        parts = (self.value_logits, self.foresight)
-        return Output(
-            self.row[rows], self.log_probs[rows], self.value[rows], *(None if p is None else p[rows] for p in parts)
-        )
+        return Output(*(None if part is None else part[rows] for part in self._parts()))  # type: ignore[arg-type]
+
+    def _parts(self) -> "list[Tensor | None]":
+        return [getattr(self, field.name) for field in fields(self)]
+
+    @staticmethod
+    def joined(outputs: "Sequence[Output]") -> "Output":
+        """Return what several outputs say, in the order of the rows."""
+        order = torch.argsort(torch.cat([output.row for output in outputs]))
+        parts = zip(*(output._parts() for output in outputs), strict=True)
+        return Output(*(None if part[0] is None else torch.cat(part)[order] for part in parts))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +57,11 @@ class Batch:
     log_prob: Tensor  # (decision,)
     start: Tensor  # (sequence,) first row
     length: Tensor  # (sequence,)
+    piece: Tensor  # (sequence,) its number within the episode
     state: Tensor  # (sequence, state)
     rival: Tensor | None = None  # (decision, deed) what the opponent did at that moment, −1 if unknown
+    known: Tensor | None = None  # (decision,) whether the action is known; None if all are
+    possible: Tensor | None = None  # (decision, action) what an unknown action may have been, if anything tells
 
     @property
     def decisions(self) -> int:
@@ -70,19 +82,15 @@ class Batch:
             value=output.value[valid],
             value_logits=None if output.value_logits is None else output.value_logits[valid],
             foresight=None if output.foresight is None else output.foresight[valid],
+            horizons=None if output.horizons is None else output.horizons[valid],
+            action_values=None if output.action_values is None else output.action_values[valid],
         )
 
     def run_all(self, forward: PolicyModule) -> Output:
         """Run the policy over everything, without gradient, in the order of the rows."""
         with torch.no_grad():
-            parts = [self.run(forward, sequences) for sequences in self._in_groups(torch.arange(len(self.start)))]
-        order = torch.argsort(torch.cat([part.row for part in parts]))
-        return Output(
-            row=torch.arange(self.decisions, device=self.action.device),
-            log_probs=torch.cat([part.log_probs for part in parts])[order],
-            value=torch.cat([part.value for part in parts])[order],
-            value_logits=None,
-        )
+            parts = [self.run(forward, sequences) for sequences in self.groups(_ROWS_AT_ONCE)]
+        return Output.joined([replace(part, value_logits=None, foresight=None) for part in parts])
 
     def minibatches(self, size: int, generator: torch.Generator) -> Iterator[list[Tensor]]:
         """Yield random sets of sequences of about `size` decisions, each in groups of similar length."""
@@ -95,19 +103,38 @@ class Batch:
                 by_length = sequences[torch.argsort(self.length[sequences].cpu(), stable=True)]
                 yield [group for group in by_length.tensor_split(_LENGTH_GROUPS) if len(group)]
 
-    def _in_groups(self, sequences: Tensor) -> Iterator[Tensor]:
-        length = self.length[sequences].cpu()
-        groups = -(-self.decisions // _ROWS_AT_ONCE)
+    def groups(self, size: int) -> list[Tensor]:
+        """Return all sequences in groups of similar length and about `size` decisions at most."""
+        length = self.length.cpu()
+        sequences = torch.arange(len(length))
+        groups = -(-self.decisions // size)
         if int(length.max()) > 1:
-            sequences = sequences[torch.argsort(length, stable=True)]
+            sequences = torch.argsort(length, stable=True)
             groups = max(groups, _LENGTH_GROUPS)
-        yield from (group for group in sequences.tensor_split(groups) if len(group))
+        return [group for group in sequences.tensor_split(groups) if len(group)]
+
+    def remembered_by(self, policy: PolicyModule) -> "Batch":
+        """Return the batch with the memory that the policy itself would have before each sequence.
+
+        Whoever played need not have been this policy, nor a policy at all. Sequences of an episode follow each other.
+        """
+        if not policy.state_size or not self.piece.any():
+            return self
+        state = torch.zeros_like(self.state)
+        steps = torch.arange(int(self.length.max()), device=state.device)
+        with torch.no_grad():
+            for number in range(1, int(self.piece.max()) + 1):  # the sequences before these are done, and full
+                followers = (self.piece == number).nonzero()[:, 0]
+                for own in followers.tensor_split(-(-len(followers) * len(steps) // _ROWS_AT_ONCE)):
+                    view = self.view[self.start[own - 1][:, None] + steps]
+                    state[own] = policy.advance(view, state[own - 1])
+        return replace(self, state=state)
 
 
 def to_batch(trajectories: Trajectories, sequence_length: int, policy: PolicyModule, device: torch.device) -> Batch:
     """Move trajectories to the device, cut into sequences for this policy."""
     limit = sequence_length if policy.state_size else 1
-    start, length = _cut(trajectories.offsets, limit)
+    start, length, piece = _cut(trajectories.offsets, limit)
     return Batch(
         view=_move(trajectories.view, device),
         mask=_move(trajectories.mask, device),
@@ -115,18 +142,21 @@ def to_batch(trajectories: Trajectories, sequence_length: int, policy: PolicyMod
         log_prob=_move(trajectories.log_prob, device),
         start=_move(start, device),
         length=_move(length, device),
+        piece=_move(piece, device),
         state=_move(_starting_states(trajectories, start, policy.state_size), device),
         rival=None if trajectories.rival is None else _move(trajectories.rival, device),
+        known=None if trajectories.known is None else _move(trajectories.known, device),
+        possible=None if trajectories.possible is None else _move(trajectories.possible, device),
     )
 
 
-def _cut(offsets: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
-    """Cut episodes into stretches of at most `limit` decisions: first rows and lengths."""
+def _cut(offsets: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Cut episodes into stretches of at most `limit` decisions: first rows, lengths, numbers within the episodes."""
     lengths = np.diff(offsets)
     pieces = -(-lengths // limit)
-    piece = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)  # its number within the episode
+    piece = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
     start = np.repeat(offsets[:-1], pieces) + piece * limit
-    return start, np.minimum(limit, np.repeat(offsets[1:], pieces) - start)
+    return start, np.minimum(limit, np.repeat(offsets[1:], pieces) - start), piece
 
 
 def _starting_states(trajectories: Trajectories, start: np.ndarray, state_size: int) -> np.ndarray:

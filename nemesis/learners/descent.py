@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from nemesis.learners.batch import Batch, Output
+from nemesis.learners.data_parallel import add_up
 from nemesis.learners.interface import PolicyModule
 from nemesis.learners.optimiser import GuardedOptimiser
 
@@ -40,6 +41,34 @@ def descend(
                 return _mean(seen)
             optimiser.step(learning_rate)
     return _mean(seen)
+
+
+def step_once(
+    batch: Batch,
+    forward: PolicyModule,
+    loss: Loss,
+    optimiser: GuardedOptimiser,
+    *,
+    learning_rate: float,
+    decisions_at_once: int,
+) -> dict[str, float]:
+    """Take one step on all of a batch, with gradients added up over groups of so many decisions.
+
+    The loss and metrics of a group are its parts of the sums over the batch, and those over all processes.
+    """
+    total: Metrics = {}
+
+    def losses() -> Iterator[Tensor]:
+        for group in batch.groups(decisions_at_once):
+            part, metrics = loss(batch.run(forward, group))
+            for name, value in metrics.items():
+                total[name] = total.get(name, torch.zeros_like(value)) + value.detach()
+            yield part
+
+    norm = optimiser.gradient(losses())
+    optimiser.step(learning_rate)
+    sums = add_up(torch.stack([value.float() for value in total.values()])).tolist()
+    return dict(zip(total, sums, strict=True)) | {"gradient_norm": float(norm)}
 
 
 def _weighted_losses(

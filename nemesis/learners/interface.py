@@ -23,6 +23,12 @@ class SequenceOutput(Protocol):
     @property
     def foresight(self) -> Tensor | None: ...  # (batch, time, deed, thought), to `foresee` what the opponent does
 
+    @property
+    def horizons(self) -> Tensor | None: ...  # (batch, time, horizon) values by other discounts
+
+    @property
+    def action_values(self) -> Tensor | None: ...  # (batch, time, action)
+
 
 class PolicyModule(Protocol):
     """A torch module that maps sequences of views to action probabilities and values."""
@@ -37,6 +43,8 @@ class PolicyModule(Protocol):
     def has_foresight(self) -> bool: ...
 
     def __call__(self, view: Tensor, mask: Tensor, state: Tensor) -> SequenceOutput: ...
+
+    def advance(self, view: Tensor, state: Tensor) -> Tensor: ...  # the state after sequences
 
     def foresee(self, thoughts: Tensor) -> Tensor: ...  # (n, thought) → (n, class) logits
 

@@ -26,9 +26,32 @@ def neurd(log_probs: Tensor, mask: Tensor, gain: Tensor) -> Tensor:
 
 def value_loss(value: Tensor, logits: Tensor | None, atoms: Tensor | None, target: Tensor) -> Tensor:
     """Squared error of a scalar value, or cross-entropy of a categorical one with its target split over two atoms."""
+    return value_loss_each(value, logits, atoms, target).mean()
+
+
+def value_loss_each(value: Tensor, logits: Tensor | None, atoms: Tensor | None, target: Tensor) -> Tensor:
+    """Return the value loss of each decision: (n,)."""
     if logits is None or atoms is None:
-        return functional.mse_loss(value, target)
-    return -(two_hot(target, atoms) * functional.log_softmax(logits.float(), dim=-1)).sum(-1).mean()
+        return functional.mse_loss(value, target, reduction="none")
+    return -(two_hot(target, atoms) * functional.log_softmax(logits.float(), dim=-1)).sum(-1)
+
+
+def imitation_each(log_probs: Tensor, mask: Tensor, action: Tensor, smoothing: float) -> Tensor:
+    """Return the cross-entropy of each action (n,), a share of it spread evenly over what is legal: (n,)."""
+    return _smoothed(-chosen(log_probs, action), log_probs, mask, smoothing)
+
+
+def partial_imitation_each(log_probs: Tensor, mask: Tensor, possible: Tensor, smoothing: float) -> Tensor:
+    """Return the cross-entropy of it having been one of the possible actions (n, action): (n,)."""
+    loss = -torch.logsumexp(torch.where(possible, log_probs, _ILLEGAL), dim=-1)
+    return _smoothed(loss, log_probs, mask, smoothing)
+
+
+def _smoothed(loss: Tensor, log_probs: Tensor, mask: Tensor, smoothing: float) -> Tensor:
+    if not smoothing:
+        return loss
+    spread = -(log_probs * mask).sum(-1) / mask.sum(-1)
+    return (1 - smoothing) * loss + smoothing * spread
 
 
 def two_hot(target: Tensor, atoms: Tensor) -> Tensor:

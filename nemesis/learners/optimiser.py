@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from nemesis.core.errors import UserError
+from nemesis.learners.data_parallel import add_up_gradients, any_of
 from nemesis.learners.interface import PolicyModule, SequenceOutput
 
 _DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -59,6 +60,8 @@ class GuardedOptimiser:
         for loss in losses:
             self._finite = self._finite and bool(torch.isfinite(loss))
             self._scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+        add_up_gradients(self._parameters)
+        self._finite = not any_of(not self._finite, self._parameters[0].device)
         self._scaler.unscale_(self._optimiser)
         norm = nn.utils.clip_grad_norm_(self._parameters, self._gradient_clip)
         self._finite = self._finite and bool(torch.isfinite(norm))
@@ -113,6 +116,7 @@ class Forward:
         self.atoms = policy.atoms
         self.has_foresight = policy.has_foresight
         self.foresee = policy.foresee
+        self._advance = policy.advance
         self.parameters = policy.parameters
         self.state_dict = policy.state_dict
         self.load_state_dict = policy.load_state_dict
@@ -133,6 +137,10 @@ class Forward:
                     raise
                 self._give_up_compiling(error)
                 return self._eager(view, mask, state)
+
+    def advance(self, view: Tensor, state: Tensor) -> Tensor:
+        with torch.autocast(self._device, self._dtype, enabled=self._dtype is not None):
+            return self._advance(view, state)
 
     def _compile(self, view: Tensor, mask: Tensor, state: Tensor) -> None:
         """Compile both passes on a first batch; whatever goes wrong, the eager policy is always right."""
@@ -157,15 +165,17 @@ class Forward:
 class Polyak:
     """An average of a policy's weights over the last share of its updates, kept as a policy of its own."""
 
-    def __init__(self, policy: PolicyModule, span: float) -> None:
+    def __init__(self, policy: PolicyModule, span: float, least_step: float = 0.0) -> None:
+        """Reach back over a share of the updates, but never further than 1 / `least_step` updates."""
         self.policy = frozen_copy(policy)
         self._span = span
+        self._least_step = least_step
         self._updates = 0
 
     def follow(self, policy: PolicyModule) -> None:
         """Move toward the policy's weights, by less the more updates there have been."""
         self._updates += 1
-        step = 1 / max(1.0, self._span * self._updates)
+        step = max(1 / max(1.0, self._span * self._updates), self._least_step)
         averaged = [parameter.data for parameter in self.policy.parameters()]
         current = [parameter.data for parameter in policy.parameters()]
         torch._foreach_lerp_(averaged, current, step)

@@ -18,10 +18,11 @@ from torch import Tensor
 from nemesis.core.schedule import Schedule
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners import losses
+from nemesis.learners.actor_critic import constant
 from nemesis.learners.batch import to_batch
 from nemesis.learners.interface import PolicyModule
 from nemesis.learners.optimiser import frozen_copy
-from nemesis.learners.ppo import ActorCritic, constant
+from nemesis.learners.ppo import actor_critic
 from nemesis.learners.returns import rewards_of
 from nemesis.learners.rnad import Anchor, RegularisedConfig, anchored_update
 
@@ -46,7 +47,7 @@ class Portfolio:
         self, policy: PolicyModule, config: PortfolioConfig, device: torch.device, seed: int, rate: Rate
     ) -> None:
         self._config = config
-        self._core = ActorCritic(policy, config, device, seed)
+        self._core = actor_critic(policy, config, device, seed)
         self._rate = rate
         self._references: list[PolicyModule] = []
         self._updates = 0

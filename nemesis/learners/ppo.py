@@ -22,25 +22,19 @@ from torch import Tensor
 from nemesis.core.errors import UserError
 from nemesis.core.game import FloatArray
 from nemesis.core.schedule import Schedule
-from nemesis.core.settings import Settings
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners import losses
+from nemesis.learners.actor_critic import ActorCritic, ActorCriticConfig, constant
 from nemesis.learners.batch import Batch, Output, to_batch
 from nemesis.learners.descent import Loss, Metrics, descend
 from nemesis.learners.interface import PolicyModule
-from nemesis.learners.optimiser import Forward, GuardedOptimiser, Polyak
 from nemesis.learners.returns import gae, rewards_of, vtrace
 
 
-def constant(value: float) -> Schedule:
-    return Schedule(start=value, end=value)
-
-
-class PPOConfig(Settings):
+class PPOConfig(ActorCriticConfig):
     """Settings of PPO."""
 
     algorithm: Literal["ppo"] = Field("ppo", description="which learner")
-    learning_rate: Schedule = Field(constant(3e-4), description="AdamW's step size, a number or a schedule")
     epochs: int = Field(1, ge=1, description="passes over each batch")
     minibatch: int = Field(4096, ge=1, description="decisions in one gradient step")
     clip: float = Field(0.2, gt=0, le=1, description="surrogate: how far the probability ratio counts from 1")
@@ -53,27 +47,12 @@ class PPOConfig(Settings):
     advantage_share: float = Field(
         1.0, gt=0, le=1, description="share of a batch, those of largest |advantage|, that the policy learns from"
     )
-    value_weight: float = Field(0.5, ge=0, description="weight of the value loss")
     entropy_weight: Schedule = Field(constant(0.05), description="weight of the entropy bonus, a number or a schedule")
     foresight_weight: Schedule = Field(
         constant(0.0),
         description="weight of predicting what the opponent does, a number or a schedule; needs policy.foresight",
     )
-    gradient_clip: float = Field(1.0, gt=0, description="largest gradient norm")
     kl_stop: float | None = Field(None, gt=0, description="leave an update early past this KL from the data policy")
-    weight_decay: float = Field(0.0, ge=0, description="AdamW's weight decay")
-    momentum: float = Field(0.0, ge=0, lt=1, description="AdamW's β₁; self-play cycles less without it")
-    sequence_length: int = Field(
-        64, ge=1, description="decisions of backpropagation through time (policies with memory)"
-    )
-    average_span: float = Field(
-        0.3, gt=0, le=1, description="share of the updates so far that the averaged copy of the weights reaches back"
-    )
-    precision: Literal["float32", "bfloat16", "float16"] = Field(
-        "float32", description="arithmetic of the forward pass; float16 scales gradients and is for CUDA"
-    )
-    compile: bool = Field(False, description="compile the update's forward pass with torch.compile")
-    skip_limit: int = Field(20, ge=1, description="non-finite steps in a row after which the run stops")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,39 +159,12 @@ def _foresight(thoughts: Tensor, rival: Tensor, forward: PolicyModule) -> tuple[
     return loss, {"foresight_loss": loss, "foresight_accuracy": hits}
 
 
-class ActorCritic:
-    """What PPO and its regularised relatives hold in common: policy, optimiser, averaged weights, generator."""
-
-    def __init__(self, policy: PolicyModule, config: PPOConfig, device: torch.device, seed: int) -> None:
-        self.policy = policy
-        self.device = device
-        wanted = max(config.foresight_weight.start, config.foresight_weight.end) > 0
-        if wanted and not policy.has_foresight:
-            raise UserError("learner.foresight_weight needs a policy with a head for it; set policy.foresight=true.")
-        self.forward = Forward(policy, device, precision=config.precision, compile_it=config.compile)
-        self.optimiser = GuardedOptimiser(
-            policy.parameters(),
-            device,
-            weight_decay=config.weight_decay,
-            momentum=config.momentum,
-            gradient_clip=config.gradient_clip,
-            precision=config.precision,
-            skip_limit=config.skip_limit,
-        )
-        self.polyak = Polyak(policy, config.average_span)
-        self.generator = torch.Generator().manual_seed(seed)
-
-    def state(self) -> dict[str, Any]:
-        return {
-            "optimiser": self.optimiser.state(),
-            "average": self.polyak.state(),
-            "generator": self.generator.get_state(),
-        }
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self.optimiser.restore(state["optimiser"])
-        self.polyak.restore(state["average"])
-        self.generator.set_state(state["generator"])
+def actor_critic(policy: PolicyModule, config: PPOConfig, device: torch.device, seed: int) -> ActorCritic:
+    """Return a policy that learns by these settings, which must fit it."""
+    wanted = max(config.foresight_weight.start, config.foresight_weight.end) > 0
+    if wanted and not policy.has_foresight:
+        raise UserError("learner.foresight_weight needs a policy with a head for it; set policy.foresight=true.")
+    return ActorCritic(policy, config, device, seed)
 
 
 class PPO:
@@ -220,7 +172,7 @@ class PPO:
 
     def __init__(self, policy: PolicyModule, config: PPOConfig, device: torch.device, seed: int) -> None:
         self._config = config
-        self._core = ActorCritic(policy, config, device, seed)
+        self._core = actor_critic(policy, config, device, seed)
 
     @property
     def average(self) -> PolicyModule:

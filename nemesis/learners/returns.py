@@ -22,6 +22,16 @@ def gae(reward: Tensor, value: Tensor, offsets: IntArray, discount: float, decay
     return ragged.backward_sum(delta, torch.full_like(delta, discount * decay))
 
 
+def n_step(reward: Tensor, value: Tensor, offsets: IntArray, discount: float, steps: int) -> Tensor:
+    """Return what each decision and the next ones earn, so many in all, plus the value after them."""
+    ragged = _Ragged(offsets, reward.device)
+    total = torch.zeros_like(reward)
+    for step in range(steps):
+        total = total + discount**step * reward
+        reward, value = ragged.next_of(reward), ragged.next_of(value)
+    return total + discount**steps * value
+
+
 def vtrace(
     reward: Tensor,
     value: Tensor,

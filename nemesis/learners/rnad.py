@@ -2,7 +2,8 @@
 
     L = L_policy + β L_value − γ H(π) + regulariser, in one of three forms:
 
-reference   α KL(π ‖ π_ref). π_ref is a frozen snapshot of the policy, renewed every `reference_interval` updates.
+reference   α KL(π ‖ π_ref). π_ref is a frozen snapshot of the policy, renewed every `reference_interval` updates
+            or, at 0, never: then it is what the run began with, such as a policy that imitates people.
 reward      r̃ = r − η log(π/π_ref)(a) + η log(π_opp/π_ref)(a_opp): the same pull, paid as reward to both seats, so that
             each policy answers a game whose equilibrium is unique. Perolat et al. 2022, "Mastering the Game of
             Stratego with Model-Free Multiagent Reinforcement Learning".
@@ -32,16 +33,16 @@ from nemesis.core.game import FloatArray
 from nemesis.core.schedule import Schedule
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners import losses
+from nemesis.learners.actor_critic import ActorCritic, constant
 from nemesis.learners.batch import Batch, Output, to_batch
 from nemesis.learners.descent import Metrics
 from nemesis.learners.interface import PolicyModule
 from nemesis.learners.optimiser import frozen_copy
 from nemesis.learners.ppo import (
-    ActorCritic,
     PPOConfig,
     Targets,
+    actor_critic,
     actor_critic_loss,
-    constant,
     estimate,
     improve,
     surrogate,
@@ -67,7 +68,9 @@ class RNaDConfig(RegularisedConfig):
     algorithm: Literal["rnad"] = Field("rnad", description="which learner")  # type: ignore[assignment]
     form: Literal["reference", "reward", "magnet"] = Field("magnet", description="how the regulariser enters")
     reference_weight: Schedule = Field(constant(0.05), description="α of the reference form")
-    reference_interval: int = Field(100, ge=1, description="updates after which the reference becomes the policy")
+    reference_interval: int = Field(
+        100, ge=0, description="updates after which the reference becomes the policy; 0 keeps the first for good"
+    )
     reward_weight: Schedule = Field(constant(0.05), description="η of the reward form")
     magnet_weight: Schedule = Field(constant(0.05), description="τ of the magnet form, usually annealed")
     average_weight: Schedule = Field(constant(0.05), description="ω of the magnet form: pull to the averaged weights")
@@ -88,7 +91,7 @@ class RNaD:
 
     def __init__(self, policy: PolicyModule, config: RNaDConfig, device: torch.device, seed: int) -> None:
         self._config = config
-        self._core = ActorCritic(policy, config, device, seed)
+        self._core = actor_critic(policy, config, device, seed)
         self._reference = frozen_copy(policy)
         self._updates = 0
 
@@ -98,7 +101,7 @@ class RNaD:
 
     def update(self, trajectories: Trajectories, progress: float) -> dict[str, float]:
         core, config = self._core, self._config
-        if self._updates % config.reference_interval == 0:
+        if config.reference_interval and self._updates % config.reference_interval == 0:
             self._reference.load_state_dict(core.policy.state_dict())
         batch = to_batch(trajectories, config.sequence_length, core.policy, core.device)
         reward = rewards_of(trajectories, config.discount)

@@ -31,6 +31,13 @@ class PolicyConfig(Settings):
     init: str | None = Field(
         None, description="policy file, checkpoint or run of the same shape that a new run takes its first weights from"
     )
+    init_parts: dict[str, str] = Field(
+        {},
+        description="takes only these parts from init, by their names here and there, such as encoder: encoder; "
+        "empty takes all",
+    )
+    horizons: int = Field(0, ge=0, le=16, description="further values, one for each of learner.more_discounts")
+    action_values: bool = Field(False, description="also predict what each action earns; see learner.critic")
     foresight: bool = Field(
         False, description="also predict what the opponent does at the same moment; see learner.foresight_weight"
     )

@@ -1,5 +1,6 @@
 """The ends of a policy: a distribution over the legal actions, and the value of the position."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,22 +39,36 @@ class HeadsOutput(NamedTuple):
     value_logits: Tensor | None  # (…, bin) of a categorical value
 
 
+class Judgement(NamedTuple):
+    """What only learners ask for, in float32; None where the policy has no head for it."""
+
+    horizons: Tensor | None  # (…, horizon) values by other discounts
+    action_values: Tensor | None  # (…, action) what each action earns
+
+
 class Heads(nn.Module):
-    """The game's action head and a linear value on normalised features; the value is near zero at first."""
+    """The game's action head and a linear value on normalised features; the value is near zero at first.
+
+    On request, there are further values, and an action head of its own that tells what every action earns.
+    """
 
     atoms: Tensor | None
 
-    def __init__(self, config: PolicyConfig, width: int, action_head: nn.Module) -> None:
+    def __init__(self, config: PolicyConfig, width: int, action_head: Callable[[int], nn.Module]) -> None:
         super().__init__()
         categorical = config.value == "categorical"
         self.norm = nn.LayerNorm(width)
-        self.action = action_head
+        self.action = action_head(width)
         self.value = nn.Linear(width, config.value_bins if categorical else 1)
         self.register_buffer(
             "atoms", torch.linspace(-1, 1, config.value_bins) if categorical else None, persistent=False
         )
-        nn.init.normal_(self.value.weight, std=0.01 / width**0.5)
-        nn.init.zeros_(self.value.bias)
+        self.horizons = nn.Linear(width, config.horizons) if config.horizons else None
+        self.action_values = action_head(width) if config.action_values else None
+        for values in (self.value, self.horizons):
+            if values is not None:
+                nn.init.normal_(values.weight, std=0.01 / width**0.5)
+                nn.init.zeros_(values.bias)
 
     def forward(self, features: Tensor, context: Any, mask: Tensor) -> HeadsOutput:
         features = self.norm(features)
@@ -63,3 +78,10 @@ class Heads(nn.Module):
         if self.atoms is None:
             return HeadsOutput(log_probs, value.squeeze(-1), None)
         return HeadsOutput(log_probs, (value.softmax(dim=-1) * self.atoms).sum(dim=-1), value)
+
+    def judge(self, features: Tensor, context: Any) -> Judgement:
+        """Return what learners alone ask for."""
+        features = self.norm(features)
+        horizons = None if self.horizons is None else self.horizons(features).float()
+        action_values = None if self.action_values is None else self.action_values(features, context).float()
+        return Judgement(horizons, action_values)

@@ -4,8 +4,9 @@ All have one face. The state is one flat row of `state_size` numbers per seat, a
 
     step(x (n, width), state (n, state)) → y (n, width), next state (n, state)
     sequence(x (b, t, width), state (b, state)) → y (b, t, width)
+    advance(x (b, t, width), state (b, state)) → state (b, state) after all of them
 
-From the same state both give the same outputs. Sequences are causal, so a row may be padded at its end with anything.
+From the same state all agree with each other. Sequences are causal, so a row may be padded at its end with anything.
 """
 
 from typing import TypeAlias

@@ -26,6 +26,8 @@ class SequenceOutput(NamedTuple):
     value: Tensor  # (b, t) float32
     value_logits: Tensor | None  # (b, t, bin) float32 over the policy's atoms, of a categorical value
     foresight: Tensor | None  # (b, t, deed, thought) float32, from which `foresee` tells what the opponent does
+    horizons: Tensor | None  # (b, t, horizon) float32 values by other discounts
+    action_values: Tensor | None  # (b, t, action) float32
 
 
 class PlayingPolicy(Protocol):
@@ -59,7 +61,7 @@ class Policy(nn.Module):
         width = dimensions(config).width
         self.encoder = encoder(width)
         self.memory = memory_core(config)
-        self.heads = Heads(config, width, action_head(width))
+        self.heads = Heads(config, width, action_head)
         if config.foresight and foresight_head is None:
             raise UserError("policy.foresight needs a game whose seats decide at once; leave it out here.")
         self.foresight = foresight_head(width) if config.foresight and foresight_head is not None else None
@@ -90,7 +92,12 @@ class Policy(nn.Module):
         features = self.memory.sequence(vector, state)
         output: HeadsOutput = self.heads(features, context, mask)
         foresight = None if self.foresight is None else self.foresight(features, context).float()
-        return SequenceOutput(*output, foresight)
+        return SequenceOutput(*output, foresight, *self.heads.judge(features, context))
+
+    def advance(self, view: Tensor, state: Tensor) -> Tensor:
+        """Return the state (b, state) after sequences of views (b, t, view) that began with a state (b, state)."""
+        vector, _ = self.encoder(view)
+        return self.memory.advance(vector, state)
 
     def foresee(self, thoughts: Tensor) -> Tensor:
         """Return what thoughts (n, thought) of a sequence say of the opponent, as logits (n, class)."""

@@ -31,10 +31,19 @@ class LSTMMemory(nn.Module):
         return x + y, torch.cat(hidden + cells, dim=1).to(state.dtype)  # narrower under autocast
 
     def sequence(self, x: Tensor, state: Tensor) -> Tensor:
+        y, _ = self._run(x, state)
+        return x + y.transpose(0, 1)
+
+    def advance(self, x: Tensor, state: Tensor) -> Tensor:
+        _, parts = self._run(x, state)
+        return torch.stack(parts).permute(2, 0, 1, 3).reshape(state.shape).to(state.dtype)
+
+    def _run(self, x: Tensor, state: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         # (b, 2 · layer · width) → hidden and cell, each (layer, b, width)
         hidden, cell = state.view(len(x), 2, self.layers, self.width).permute(1, 2, 0, 3).contiguous()
-        y: Tensor = self.core(self.norm(x).transpose(0, 1), (hidden, cell))[0]
-        return x + y.transpose(0, 1)
+        y: Tensor
+        y, parts = self.core(self.norm(x).transpose(0, 1), (hidden, cell))
+        return y, parts
 
 
 class GRUMemory(nn.Module):
@@ -56,6 +65,15 @@ class GRUMemory(nn.Module):
         return x + y, torch.cat(hidden, dim=1).to(state.dtype)
 
     def sequence(self, x: Tensor, state: Tensor) -> Tensor:
-        hidden = state.view(len(x), self.layers, self.width).transpose(0, 1).contiguous()
-        y: Tensor = self.core(self.norm(x).transpose(0, 1), hidden)[0]
+        y, _ = self._run(x, state)
         return x + y.transpose(0, 1)
+
+    def advance(self, x: Tensor, state: Tensor) -> Tensor:
+        _, hidden = self._run(x, state)
+        return hidden.transpose(0, 1).reshape(state.shape).to(state.dtype)
+
+    def _run(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        hidden = state.view(len(x), self.layers, self.width).transpose(0, 1).contiguous()
+        y: Tensor
+        y, hidden = self.core(self.norm(x).transpose(0, 1), hidden)
+        return y, hidden

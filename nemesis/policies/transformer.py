@@ -29,16 +29,27 @@ class TransformerMemory(nn.Module):
 
     def step(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         y, keys_and_values = self._run(x.unsqueeze(1), state)
-        slot = state[:, -1].long() % self.context
-        following = state.clone()
-        rows = torch.arange(len(x), device=x.device)
-        new = torch.stack(keys_and_values, dim=1).squeeze(3)  # (n, layer, 2, width)
-        following[:, :-1].view(-1, *self.cache_shape)[rows, :, :, slot] = new.to(state.dtype)
-        following[:, -1] += 1
-        return y.squeeze(1), following
+        return y.squeeze(1), self._remembering(state, keys_and_values)
 
     def sequence(self, x: Tensor, state: Tensor) -> Tensor:
         return self._run(x, state)[0]
+
+    def advance(self, x: Tensor, state: Tensor) -> Tensor:
+        return self._remembering(state, self._run(x, state)[1])
+
+    def _remembering(self, state: Tensor, keys_and_values: list[Tensor]) -> Tensor:
+        """Return the state after decisions of these keys and values, per layer (b, 2, t, width)."""
+        steps = keys_and_values[0].shape[2]
+        kept = min(steps, self.context)  # of the newest
+        time = torch.arange(steps - kept, steps, device=state.device)
+        slot = (state[:, -1:].long() + time) % self.context  # (b, kept)
+        rows = torch.arange(len(state), device=state.device)[:, None]
+        new = torch.stack(keys_and_values, dim=1)[:, :, :, steps - kept :]  # (b, layer, 2, kept, width)
+        following = state.clone()
+        cache = following[:, :-1].view(-1, *self.cache_shape)
+        cache[rows, :, :, slot] = new.permute(0, 3, 1, 2, 4).to(state.dtype)
+        following[:, -1] += steps
+        return following
 
     def _run(self, x: Tensor, state: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Return the outputs (b, t, width) and, per layer, the new keys and values (b, 2, t, width)."""

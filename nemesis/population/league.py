@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from nemesis.core.files import replace_file
 from nemesis.core.game import Game
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
@@ -25,7 +26,6 @@ from nemesis.runtime.lineups import EXPLOITER, Lineups, PlayerSource
 from nemesis.runtime.opponents import opponent_names
 from nemesis.runtime.opposition import Opposition, SelfPlay
 from nemesis.runtime.policy_files import policy_path, save_policy, style_of
-from nemesis.runtime.run_directory import replace_file
 
 REGISTRY = "population.json"
 _MADE = ("past-*.safetensors", "victim-*.safetensors")  # exploiters that won stay, as a record

@@ -29,6 +29,10 @@ class Choices:
     log_prob: FloatArray  # (n,)
     value: FloatArray  # (n,)
 
+    def at(self, rows: IntArray) -> "Choices":
+        """Return some of the choices."""
+        return Choices(self.action[rows], self.log_prob[rows], self.value[rows])
+
 
 @dataclass(frozen=True, slots=True)
 class PlayStyle:

@@ -1,15 +1,19 @@
 """From a configuration to the parts of a run: game, policy, learner."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 import torch
+from torch import Tensor
 
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
 from nemesis.games import open_game
+from nemesis.learners.cloning import Cloning, CloningConfig
 from nemesis.learners.interface import Learner
+from nemesis.learners.offline import Offline, OfflineConfig
 from nemesis.learners.portfolio import Portfolio, PortfolioConfig, Rate
 from nemesis.learners.ppo import PPO
 from nemesis.learners.rnad import RNaD, RNaDConfig
@@ -25,7 +29,9 @@ from nemesis.runtime.run_directory import RunDirectory
 def choose_device(config: RunConfig) -> torch.device:
     if config.device == "cuda" and not torch.cuda.is_available():
         raise UserError("device is cuda, but torch sees no CUDA device here. Use device=cpu, or see `nemesis doctor`.")
-    return torch.device("cuda" if config.device != "cpu" and torch.cuda.is_available() else "cpu")
+    if config.device == "cpu" or not torch.cuda.is_available():
+        return torch.device("cpu")
+    return torch.device("cuda", torch.cuda.current_device())
 
 
 def open_game_of(config: RunConfig) -> Game:
@@ -47,6 +53,10 @@ def build_learner(policy: Policy, config: RunConfig, device: torch.device, seed:
         return RNaD(policy, learner, device, seed)
     if isinstance(learner, PortfolioConfig):
         return Portfolio(policy, learner, device, seed, rate)
+    if isinstance(learner, OfflineConfig):
+        return Offline(policy, learner, device, seed)
+    if isinstance(learner, CloningConfig):
+        return Cloning(policy, learner, device, seed)
     return PPO(policy, learner, device, seed)
 
 
@@ -96,20 +106,46 @@ def open_any_policy(
     return policy.eval(), config.policy
 
 
-def take_weights(policy: Policy, path: Path, game: Game) -> None:
-    """Give a policy the weights of another one of the same shape."""
-    weights, _ = open_any_policy(path, game)
-    ours, theirs = policy.state_dict(), weights.state_dict()
+def take_weights(policy: Policy, path: Path, game: Game, parts: Mapping[str, str]) -> None:
+    """Give a policy the weights of another one: all of them or, by their names here and there, some of its parts."""
+    other, _ = open_any_policy(path, game)
+    theirs, ours = other.state_dict(), policy.state_dict()
+    if parts:
+        taken: dict[str, Tensor] = {}
+        for here, there in parts.items():
+            found = {name: tensor for name, tensor in theirs.items() if f"{name}.".startswith(f"{there}.")}
+            if not found:
+                raise UserError(f"policy.init={path} has no part {there}; its parts are {_part_names(theirs)}.")
+            taken |= {here + name.removeprefix(there): tensor for name, tensor in found.items()}
+        own = {
+            name: tensor for name, tensor in ours.items() if any(f"{name}.".startswith(f"{here}.") for here in parts)
+        }
+        _check_shapes(path, own, taken)
+        policy.load_state_dict(ours | taken)
+        return
+    _check_shapes(path, ours, theirs)
+    policy.load_state_dict(theirs)
+
+
+def _part_names(weights: Mapping[str, Tensor]) -> str:
+    """Return the modules of a policy, down to the second level."""
+    return ", ".join(dict.fromkeys(".".join(name.split(".")[:2]) for name in weights))
+
+
+def _check_shapes(path: Path, ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> None:
+    """Raise unless both have the same tensors of the same shapes."""
     for name in sorted(ours.keys() ^ theirs.keys()):
         where = "policy.init" if name in theirs else "the run's policy"
-        raise UserError(f"policy.init={path} has another shape: only {where} has {name}. Set policy as it was there.")
+        raise UserError(
+            f"policy.init={path} has another shape: only {where} has {name}. Set policy as it was there, or name the "
+            "parts to take by policy.init_parts."
+        )
     for name, tensor in ours.items():
         if tensor.shape != theirs[name].shape:
             raise UserError(
                 f"policy.init={path} has another shape: {name} is {tuple(theirs[name].shape)} there and "
                 f"{tuple(tensor.shape)} here. Set policy.size and its like as they were there."
             )
-    policy.load_state_dict(theirs)
 
 
 def load_policy(path: str | Path, average: bool = False) -> Policy:

@@ -28,7 +28,7 @@ import yaml
 from safetensors import SafetensorError
 
 from nemesis.core.errors import UserError
-from nemesis.runtime.run_directory import sync
+from nemesis.core.files import sync
 
 FORMAT = 1
 _TEMPORARY = ".tmp-"

@@ -1,6 +1,7 @@
 """How a run gets its episodes: from a collector in its own process, or from actors beside it (`parallel.py`).
 
 Both play the same steps. In one process they come in a fixed order, so that a run can be repeated and resumed exactly.
+A run may also be fed from datasets, where nobody plays (`data_collection.py`).
 """
 
 from collections.abc import Callable, Mapping
@@ -26,6 +27,11 @@ class Collection(Protocol):
 
     @property
     def counts(self) -> Counts: ...
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """What else is worth a line in the metrics."""
+        ...
 
     @property
     def players(self) -> set[PlayerSource]:
@@ -86,6 +92,10 @@ class SerialCollection:
     @property
     def counts(self) -> Counts:
         return self._collector.counts
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        return {}
 
     @property
     def players(self) -> set[PlayerSource]:

@@ -1,11 +1,14 @@
 """The whole configuration of a run."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from nemesis.core.settings import Settings
+from nemesis.core.settings import Names, Settings
+from nemesis.data.config import DataConfig
 from nemesis.games.pokemon.settings import PokemonSettings
+from nemesis.learners.cloning import CloningConfig
+from nemesis.learners.offline import OfflineConfig
 from nemesis.learners.portfolio import PortfolioConfig
 from nemesis.learners.ppo import PPOConfig
 from nemesis.learners.rnad import RNaDConfig
@@ -13,15 +16,9 @@ from nemesis.policies.config import PolicyConfig
 from nemesis.runtime.metrics import TrackingConfig
 from nemesis.runtime.rewards import RewardConfig
 
-LearnerConfig = Annotated[PPOConfig | RNaDConfig | PortfolioConfig, Field(discriminator="algorithm")]
-
-
-def _listed(value: Any) -> Any:
-    return tuple(name.strip() for name in value.split(",")) if isinstance(value, str) else value
-
-
-Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
-"""Several names, which may also be given as one text with commas."""
+LearnerConfig = Annotated[
+    PPOConfig | RNaDConfig | PortfolioConfig | CloningConfig | OfflineConfig, Field(discriminator="algorithm")
+]
 
 
 class CollectionConfig(Settings):
@@ -130,7 +127,9 @@ class EvaluationConfig(Settings):
     """How strength is measured during a run."""
 
     interval: int = Field(100, ge=1, description="updates between evaluations")
-    matches: int = Field(2000, ge=2, description="matches against each opponent, where no exact measure exists")
+    matches: int = Field(
+        2000, ge=0, description="matches against each opponent, where no exact measure exists; 0 plays none"
+    )
     opponents: Names | None = Field(
         None, min_length=1, description="whom it is measured against, such as random; null takes all that the game has"
     )
@@ -160,6 +159,7 @@ class RunConfig(Settings):
     )
     threads: int = Field(1, ge=1, le=1024, description="threads of one tensor operation on the CPU")
     collection: CollectionConfig = CollectionConfig()
+    data: DataConfig = DataConfig()
     policy: PolicyConfig = PolicyConfig()
     learner: LearnerConfig = RNaDConfig()
     reward: RewardConfig = RewardConfig()
@@ -179,12 +179,24 @@ class RunConfig(Settings):
             raise ValueError("exploiter.start=cloned needs opponents.cloned to name a policy")
         if not any(opponents.shares.model_dump().values()):
             raise ValueError("opponents.shares leaves nobody to play against")
-        both_seats = opponents.only_self and not opponents.victim and not self.collection.actors
+        alone = opponents.only_self and not opponents.victim
+        both_seats = alone and not self.collection.actors and not self.data.sources
         if isinstance(self.learner, RNaDConfig) and self.learner.form == "reward" and not both_seats:
             raise ValueError(
                 "learner.form=reward pays each seat for what the other does, so both must be learned from: it needs "
-                "self-play alone and collection.actors=0; use another learner.form"
+                "self-play alone, collection.actors=0 and no data.sources; use another learner.form"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _data_fit(self) -> "RunConfig":
+        if self.data.sources:
+            if not self.opponents.only_self or self.opponents.victim or self.exploiter.interval:
+                raise ValueError("data.sources leaves no match to play: it goes with no opponents and no exploiter")
+            if self.collection.actors:
+                raise ValueError("data.sources leaves no match to play: it needs collection.actors=0")
+            if self.policy.foresight:
+                raise ValueError("policy.foresight needs what the opponent did, which datasets do not tell")
         return self
 
     @model_validator(mode="after")

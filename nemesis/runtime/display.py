@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -276,7 +277,7 @@ def figure(name: str, value: float) -> str:
 
 
 def _is_share(name: str) -> bool:
-    return name.startswith("win_rate")
+    return name.startswith(("win_rate", "foretold_top"))
 
 
 def best(name: str, values: Sequence[float]) -> float:
@@ -316,7 +317,7 @@ def _plain_line(progress: Progress) -> str:
 def _plain_evaluation(history: Sequence[tuple[int, dict[str, float]]]) -> str:
     update, latest = history[-1]
     parts = []
-    for name, value in latest.items():
+    for name, value in islice(latest.items(), _EVALUATION_ROWS):
         values = [result[name] for _, result in history if name in result]
         first, peak = figure(name, values[0]), figure(name, best(name, values))
         parts.append(f"{name} {figure(name, value)} (first {first}, best {peak})")

@@ -99,6 +99,8 @@ def measure(
     """Measure one policy: exactly, or over so many matches against each opponent, at most `slots` at once."""
     if isinstance(game, ExactGame):
         return NashConv(game.nash_conv(as_step_policy(policy, device)))
+    if not matches:
+        return AgainstOpponents({})
     actor = Actor(policy, slots, device, seed)
     players = [open_opponent(game, name, seed + 1) for name in opponents]
     scores = play(game, actor, players, matches=matches, slots=slots, seed=seed + 2, stop=stop)

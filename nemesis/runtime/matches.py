@@ -44,6 +44,9 @@ class Player(Protocol):
 Watch: TypeAlias = Callable[[MatchPool, Results], None]
 """Looks at matches that have just ended, while the pool that played them still knows them."""
 
+Note: TypeAlias = Callable[[Decisions, Choices], None]
+"""Hears what was decided in matches that count, all that was decided at once at a time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Score:
@@ -111,6 +114,7 @@ def play(
     slots: int,
     seed: int,
     watch: Watch | None = None,
+    note: Note | None = None,
     stop: Stop = never,
 ) -> list[Score]:
     """Play so many matches of one player against each of the others, in one pool; returns a score for each.
@@ -138,7 +142,11 @@ def play(
             lengths.note(waiting.at(np.flatnonzero(counted & by_first)))
             rival = _rival(waiting.match, matches, len(others))
             asked = np.where(counted, np.where(by_first, 0, rival + 1), -1)  # (n,) number of the player
-            pool.send(_answers(waiting, asked, (first, *others)))
+            choices = _answers(waiting, asked, (first, *others))
+            pool.send(choices.action)
+            if note is not None and counted.any():
+                rows = np.flatnonzero(counted)
+                note(waiting.at(rows), choices.at(rows))
     match = np.concatenate([ended.match for ended in ends])
     returns = np.concatenate([ended.returns for ended in ends])
     reason = np.concatenate([ended.end_reason for ended in ends])
@@ -181,13 +189,16 @@ class _Lengths:
         return self._decisions[match], self._turns[match] if isinstance(self._game, TurnGame) else None
 
 
-def _answers(waiting: Decisions, asked: IntArray, players: Sequence[Player]) -> IntArray:
+def _answers(waiting: Decisions, asked: IntArray, players: Sequence[Player]) -> Choices:
     """Ask each player (n,) for its actions; matches that do not count, −1, only fill the pool and get any legal one."""
-    action: IntArray = np.argmax(waiting.mask, axis=1)
+    unknown = np.full(len(waiting), np.nan, dtype=np.float32)
+    answers = Choices(np.argmax(waiting.mask, axis=1), unknown, unknown.copy())
     for number, player in enumerate(players):
         if (rows := np.flatnonzero(asked == number)).size:
-            action[rows] = player.act(waiting.at(rows)).action
-    return action
+            chosen = player.act(waiting.at(rows))
+            answers.action[rows] = chosen.action
+            answers.log_prob[rows], answers.value[rows] = chosen.log_prob, chosen.value
+    return answers
 
 
 def score(returns: FloatArray, reason: IntArray, decisions: IntArray, turns: IntArray | None) -> Score:

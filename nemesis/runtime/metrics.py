@@ -20,8 +20,9 @@ from typing import Any, Self
 
 from pydantic import Field
 
+from nemesis.core.files import replace_file
 from nemesis.core.settings import Settings
-from nemesis.runtime.run_directory import RunDirectory, RunError, replace_file
+from nemesis.runtime.run_directory import RunDirectory, RunError
 
 _OWN_KEYS = ("update", "seconds", "time")
 _log = logging.getLogger(__name__)

@@ -114,6 +114,10 @@ class ParallelCollection:
         """The process that decides for all actors, if one does."""
         return self._inference.pid if self._inference else None
 
+    @property
+    def metrics(self) -> dict[str, float]:
+        return {}
+
     def follow(self, lineups: Lineups) -> None:
         if lineups == self._lineups:
             return

@@ -15,11 +15,11 @@ from safetensors import SafetensorError, safe_open
 
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
+from nemesis.core.files import sync
 from nemesis.core.game import ForesightGame, Game
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
 from nemesis.runtime.actor import AS_IT_IS, PlayStyle
-from nemesis.runtime.run_directory import sync
 
 FORMAT = 1
 SUFFIX = ".safetensors"
@@ -76,7 +76,7 @@ def save_policy(
         "format": FORMAT,
         "game": spec.name,
         "views": spec.views,
-        "policy": config.model_dump(mode="json", exclude={"init"}),
+        "policy": config.model_dump(mode="json", exclude={"init", "init_parts"}),
         "style": asdict(style),
         "about": about,
     }

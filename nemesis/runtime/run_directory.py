@@ -5,6 +5,7 @@
     metrics.jsonl      one line per report                                     (metrics.py)
     tensorboard/       the same numbers as TensorBoard events                  (metrics.py)
     checkpoints/       one folder per checkpoint                               (checkpoints.py)
+    best.safetensors   the policy that foretold held-out battles best          (prediction.py)
     replays/           matches that can be watched, where a game has them      (replays.py)
     run.log            what the package logged
     lock, holder.json  who is writing here now
@@ -31,6 +32,7 @@ import yaml
 from filelock import FileLock, Timeout
 
 from nemesis.core.errors import UserError
+from nemesis.core.files import replace_file
 
 _PACKAGE = "nemesis"
 _DISTRIBUTION = "nemesis-rl"
@@ -173,24 +175,6 @@ def environment() -> dict[str, Any]:
         "cpus": os.cpu_count(),
         "packages": _packages(),
     }
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Write a file so that whoever looks, even after a power cut, finds the old text or the new, never a part."""
-    temporary = path.with_name(f".tmp-{path.name}")
-    temporary.write_text(text, encoding="utf-8")
-    sync(temporary)
-    temporary.replace(path)
-    sync(path.parent)
-
-
-def sync(path: Path) -> None:
-    """Wait until a file's content, or a directory's list of names, is on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def log_to_run(path: Path) -> None:

@@ -8,7 +8,8 @@ beside the learner, matches in flight begin anew, and everything else goes on.
 import logging
 import random
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
+from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 from typing import TypeAlias, cast
@@ -21,6 +22,9 @@ from nemesis.core.config import ConfigError, build_config
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
 from nemesis.core.trajectory import Trajectories
+from nemesis.data.held_out import read_held_out
+from nemesis.learners.cloning import CloningConfig
+from nemesis.learners.data_parallel import add_up, any_of
 from nemesis.learners.interface import PolicyModule
 from nemesis.policies.policy import Policy
 from nemesis.runtime.actor import Actor
@@ -29,8 +33,9 @@ from nemesis.runtime.checkpoints import Checkpoint, files_named, newest_valid, p
 from nemesis.runtime.collection import Collection, SerialCollection
 from nemesis.runtime.collector import Clock, Harvest
 from nemesis.runtime.config import RunConfig
+from nemesis.runtime.data_collection import DataCollection
 from nemesis.runtime.display import Display, open_display
-from nemesis.runtime.evaluation import Strength, measure
+from nemesis.runtime.evaluation import measure
 from nemesis.runtime.freed_memory import keep_freed_memory
 from nemesis.runtime.interrupts import Interrupts, StoppedError
 from nemesis.runtime.lineups import MAIN, files_of
@@ -40,7 +45,9 @@ from nemesis.runtime.opponents import opponent_names
 from nemesis.runtime.opposition import Opposition, SelfPlay
 from nemesis.runtime.outcome import outcome
 from nemesis.runtime.parallel import ParallelCollection
-from nemesis.runtime.policy_files import policy_path
+from nemesis.runtime.policy_files import policy_path, save_policy
+from nemesis.runtime.prediction import SCORE, foretell_by, predict
+from nemesis.runtime.process_group import learns_along, process_group
 from nemesis.runtime.random_states import capture_random_states, restore_random_states
 from nemesis.runtime.replays import NoReplaysError, record
 from nemesis.runtime.reporter import Reporter
@@ -53,6 +60,7 @@ _log = logging.getLogger(__name__)
 _RATING_MATCHES = 512  # per pair of references
 _REPLAYS = 4  # saved at the end of a run
 _MAY_CHANGE = ("updates", "device", "threads", "evaluation", "checkpoints", "tracking", "pokemon.node")
+BEST = "best.safetensors"
 _MUCH_STALE = 0.1  # share of a batch
 
 
@@ -69,11 +77,12 @@ def train(
 ) -> None:
     """Start a run in a new directory and take it to its end."""
     check_tracking(config.tracking)
-    with (
-        closing(Run(config, path, open_opposition)) as run,
-        RunDirectory.create(path, config.model_dump(mode="json")) as directory,
-    ):
-        run.go(directory, console or Console(), resumed=False)
+    with process_group(config), closing(Run(config, path, open_opposition)) as run:
+        if learns_along():
+            run.go_along()
+            return
+        with RunDirectory.create(path, config.model_dump(mode="json")) as directory:
+            run.go(directory, console or Console(), resumed=False)
 
 
 def resume(
@@ -84,10 +93,8 @@ def resume(
 ) -> None:
     """Continue a run from its newest valid checkpoint; settings that keep it the same run may be changed."""
     console = console or Console()
-    with RunDirectory.open(path) as directory:
-        checkpoint, skipped = newest_valid(directory.checkpoints_path)
-        for sentence in skipped:
-            _say(console, f"Warning: {sentence}", style="bold red")
+    with nullcontext() if learns_along() else RunDirectory.open(path) as directory:
+        checkpoint, skipped = newest_valid(RunDirectory.checkpoints_of(path))
         config = _changed(build_config(RunConfig, checkpoint.config), overrides)
         check_tracking(config.tracking)
         if checkpoint.update >= config.updates:
@@ -95,8 +102,13 @@ def resume(
                 f"{path} has finished its {config.updates} updates; "
                 f"add some with `nemesis resume {path} updates={2 * config.updates}`."
             )
-        with closing(Run(config, path, open_opposition, new=False)) as run:
+        with process_group(config), closing(Run(config, path, open_opposition, new=False)) as run:
             run.restore(checkpoint)
+            if directory is None:
+                run.go_along()
+                return
+            for sentence in skipped:
+                _say(console, f"Warning: {sentence}", style="bold red")
             directory.change_config(config.model_dump(mode="json"))
             _log.info("Resuming with %s", environment())
             run.go(directory, console, resumed=True)
@@ -124,7 +136,7 @@ class Run:
         torch.manual_seed(weights)
         self.policy = build_policy(config, self.game).to(self.device)
         if config.policy.init and new:
-            take_weights(self.policy, policy_path(config.policy.init), self.game)
+            take_weights(self.policy, policy_path(config.policy.init), self.game, config.policy.init_parts)
         self.learner = build_learner(self.policy, config, self.device, minibatches, self._rate)
         self.clock = Clock()
         self.opposition = open_opposition(config, self.game, folder)
@@ -153,7 +165,7 @@ class Run:
         metrics = self.learner.update(trajectories, progress)
         learned = perf_counter()
         self.clock.learn += learned - judged
-        self.learned += trajectories.decisions
+        self.learned += int(add_up(torch.tensor(trajectories.decisions, device=self.device)))
         self._unlearned = None
         staleness = self.update - trajectories.version
         self.update += 1
@@ -173,6 +185,7 @@ class Run:
             "collection/stale": float(played.decisions - trajectories.decisions),
             "collection/episode_length": trajectories.decisions / trajectories.episodes,
             "collection/staleness": float(staleness.mean()),
+            **self.collection.metrics,
         }
 
     def stop(self) -> bool:
@@ -187,10 +200,9 @@ class Run:
         values: dict[str, float] = {}
         try:
             if wanted != "average":
-                values |= self._measure(self.policy).metrics()
+                values |= self._measure(self.policy)
             if wanted != "last":
-                averaged = self._measure(self._average).metrics()
-                values |= {f"{name}_average": value for name, value in averaged.items()}
+                values |= {f"{name}_average": value for name, value in self._measure(self._average).items()}
         except StoppedError:
             return {}
         self.clock.other += perf_counter() - started
@@ -294,33 +306,52 @@ class Run:
             if not resumed:
                 self.opposition.begin()
                 metrics.write(0, reporter.evaluated(self.update, self.evaluate()))
+                self._keep_best(directory.path, reporter.history)
                 self.save(root)
-            while self.update < config.updates and not interrupts.waiting:
+            while self.update < config.updates and not any_of(interrupts.waiting, self.device):
                 try:
                     values = self.step()
                 except StoppedError:
-                    self.save(root)
                     break
                 last = self.update == config.updates
                 if last or self.update % config.evaluation.interval == 0:
                     values |= reporter.evaluated(self.update, self.evaluate())
+                    self._keep_best(directory.path, reporter.history)
                 metrics.write(self.update, values | reporter.report(self.update, self._decisions, values))
-                if last or interrupts.waiting or self.update % config.checkpoints.interval == 0:
+                if last or self.update % config.checkpoints.interval == 0:
                     metrics.flush()
                     self.save(root)
+            if self.update < config.updates:
+                metrics.flush()
+                self.save(root)
             _log.info("Ended at update %d", self.update)
         if self.update < config.updates:
             _say(console, f"Stopped and saved at update {self.update}; go on with `nemesis resume {directory.path}`.")
             raise KeyboardInterrupt
         for sentence in outcome(reporter.history) if reporter.history else ():
             _say(console, sentence)
+        if (directory.path / BEST).exists():
+            _say(console, f"The policy that foretold held-out battles best is {directory.path / BEST}.")
         if replay := self.record(directory.replays_path):
             _say(console, f"Watch one of its battles: {replay}")
         _say(console, f"The run is in {directory.path}; measure it with `nemesis evaluate {directory.path}`.")
 
+    def go_along(self) -> None:
+        """Run to the end beside the process that has the run."""
+        with Interrupts() as interrupts:
+            while self.update < self.config.updates and not any_of(interrupts.waiting, self.device):
+                self.step()
+
     def _open_collection(self, folder: Path, seed: int) -> Collection:
         learners = {MAIN: self.policy} | {name: policy for name, (policy, _) in self.opposition.learners.items()}
         lineups = self.opposition.lineups
+        if isinstance(self.config.learner, CloningConfig) and not self.config.data.sources:
+            raise UserError(
+                f"learner.algorithm={self.config.learner.algorithm} learns from datasets; name one by "
+                "data.sources=FOLDER."
+            )
+        if self.config.data.sources:
+            return DataCollection(self.config, self.game, seed, self.clock)
         if self.config.collection.actors:
             return ParallelCollection(self.config, self.game, learners, lineups, folder, seed, self.clock)
         return SerialCollection(self.config, self.game, learners, self.device, lineups, folder, seed, self.clock)
@@ -359,9 +390,10 @@ class Run:
     def _average(self) -> Policy:
         return cast("Policy", self.learner.average)
 
-    def _measure(self, policy: Policy) -> Strength:
+    def _measure(self, policy: Policy) -> dict[str, float]:
+        """Measure how strong a policy is and, where battles are held out, how well it foretells them."""
         evaluation, slots = self.config.evaluation, self.config.collection.slots
-        return measure(
+        strength = measure(
             self.game,
             policy,
             self.device,
@@ -371,6 +403,30 @@ class Run:
             seed=self.config.seed,
             stop=self.stop,
         )
+        if not self._held_out:
+            return strength.metrics()
+        foretell = foretell_by(policy, self.device, self.config.learner.sequence_length)
+        return strength.metrics() | predict(foretell, self._held_out, self.game).metrics()
+
+    @cached_property
+    def _held_out(self) -> list[Trajectories]:
+        """The battles that are never learned from, read when they are first asked for."""
+        data = self.config.data
+        return read_held_out(data, self.game) if data.sources and data.held_out else []
+
+    def _keep_best(self, folder: Path, history: Sequence[tuple[int, dict[str, float]]]) -> None:
+        """Write the policy as best.safetensors if none before foretold held-out battles so well."""
+        scores = {SCORE: self.policy, f"{SCORE}_average": self._average}
+        if not history or history[-1][0] != self.update:  # the evaluation was left off
+            return
+        told = [{name: values[name] for name in scores if name in values} for _, values in history]
+        if not told[-1]:
+            return
+        name, score = max(told[-1].items(), key=lambda item: item[1])
+        if any(max(before.values(), default=0.0) >= score for before in told[:-1]):
+            return
+        about = {"update": self.update, SCORE: score, "config": self.config.model_dump(mode="json")}
+        save_policy(folder / BEST, scores[name], self.config.policy, self.game, about)
 
     def _rate(self, policies: Sequence[PolicyModule]) -> list[float]:
         """Rate policies by their mean return against each other; raises if the run is stopped meanwhile."""

@@ -9,7 +9,9 @@ from torch import Tensor, nn
 
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners.batch import to_batch
+from nemesis.learners.cloning import Cloning, CloningConfig
 from nemesis.learners.interface import Learner, PolicyModule
+from nemesis.learners.offline import Offline, OfflineConfig
 from nemesis.learners.portfolio import Portfolio, PortfolioConfig
 from nemesis.learners.ppo import PPO, PPOConfig
 from nemesis.learners.rnad import RNaD, RNaDConfig
@@ -38,6 +40,11 @@ def build_learner(
     settings = BASE | settings
     if algorithm == "ppo":
         return PPO(policy, PPOConfig.model_validate(settings), CPU, seed=0)
+    if algorithm in ("bc", "offline"):
+        settings = {name: value for name, value in settings.items() if name != "minibatch"}
+        if algorithm == "bc":
+            return Cloning(policy, CloningConfig.model_validate(settings), CPU, seed=0)
+        return Offline(policy, OfflineConfig.model_validate(settings), CPU, seed=0)
     if algorithm == "portfolio":
         return Portfolio(policy, PortfolioConfig.model_validate(settings), CPU, seed=0, rate=rate)
     return RNaD(policy, RNaDConfig.model_validate(settings | {"form": algorithm}), CPU, seed=0)

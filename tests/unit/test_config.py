@@ -172,7 +172,8 @@ def test_another_algorithm_does_not_hide_a_misspelt_key_of_the_preset():
         ('learner={"form": "magnet"}', "learner.algorithm is missing; it must be one of ppo, rnad."),
         (
             "learner.learning_rate=fast",
-            'learner.learning_rate must be a number of at least 0, or a schedule of start, end, shape, not "fast".',
+            "learner.learning_rate must be a number of at least 0, or a schedule of start, end, shape, warmup, "
+            'not "fast".',
         ),
         ("learner.learning_rate.end=-1", "learner.learning_rate.end must be a number of at least 0, not -1."),
         (
@@ -236,7 +237,7 @@ def test_describe_lists_every_setting_with_type_default_and_description():
     )
     assert settings["learner.temperature"] == FieldInfo(
         "learner.temperature",
-        "number of at least 0, or a schedule of start, end, shape",
+        "number of at least 0, or a schedule of start, end, shape, warmup",
         "0.1 → 0.01, exponential",
         "pull to the magnet",
         ("rnad",),

@@ -62,6 +62,14 @@ def test_a_sequence_from_a_later_state_equals_the_end_of_the_whole(memory: Memor
     torch.testing.assert_close(memory.sequence(x[:, before:], state), whole[:, before:], rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("steps", [1, CONTEXT - 1, CONTEXT, CONTEXT + 1, 3 * CONTEXT + 2])
+def test_advancing_leaves_the_state_that_stepping_does(memory: Memory, steps: int):
+    before = torch.cat([zeros(memory, 1), run_steps(memory, random(2, CONTEXT + 2, WIDTH), zeros(memory, 2))[1]])
+    x = random(3, steps, WIDTH)
+    _, state = run_steps(memory, x, before)
+    torch.testing.assert_close(memory.advance(x, before), state, rtol=1e-9, atol=1e-9)
+
+
 def test_rows_of_one_batch_may_be_at_different_decisions(memory: Memory):
     before = [0, 1, CONTEXT, 2 * CONTEXT + 3]
     rows = [random(1, count + TIME, WIDTH) for count in before]

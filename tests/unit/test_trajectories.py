@@ -1,5 +1,7 @@
 """Episodes stored flat: cut, joined and sent without a decision lost or moved."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from episodes import LEDUC, build_collector, build_policy, opened, play
@@ -98,3 +100,39 @@ def test_episodes_that_an_older_version_began_are_left_out_whole():
     assert begun.episodes == mixed.episodes - len(old)
     assert not old & set(zip(begun.match, begun.seat, strict=True))
     assert begun.decisions == begun.offsets[-1] == len(begun.view)
+
+
+def test_what_is_known_goes_with_the_decisions():
+    trajectories = recorded()
+    known = np.arange(trajectories.decisions) % 3 > 0
+    marked = replace(trajectories, known=known)
+    assert_same(Trajectories.from_arrays(marked.arrays(), ACTIONS), marked)
+    assert_same(joined(list(marked.portions(50))), marked)
+    both = joined([marked, trajectories])
+    assert both.known is not None
+    np.testing.assert_array_equal(both.known, np.append(known, np.ones(trajectories.decisions, np.bool_)))
+    assert joined([trajectories, trajectories]).known is None
+
+
+def test_what_is_possible_goes_with_the_decisions():
+    trajectories = recorded()
+    possible = trajectories.mask & (np.arange(trajectories.decisions)[:, None] % 3 == 0)
+    marked = replace(trajectories, possible=possible)
+    assert_same(Trajectories.from_arrays(marked.arrays(), ACTIONS), marked)
+    assert_same(joined(list(marked.portions(50))), marked)
+    both = joined([marked, trajectories])
+    assert both.possible is not None
+    np.testing.assert_array_equal(both.possible, np.concatenate([possible, np.zeros_like(possible)]))
+    assert joined([trajectories, trajectories]).possible is None
+
+
+def test_which_results_came_by_play_goes_with_the_episodes():
+    trajectories = recorded()
+    decided = np.arange(trajectories.episodes) % 3 > 0
+    marked = replace(trajectories, decided=decided)
+    assert_same(Trajectories.from_arrays(marked.arrays(), ACTIONS), marked)
+    assert_same(joined(list(marked.portions(50))), marked)
+    both = joined([trajectories, marked])
+    assert both.decided is not None
+    np.testing.assert_array_equal(both.decided, np.append(np.ones(trajectories.episodes, np.bool_), decided))
+    assert joined([trajectories, trajectories]).decided is None

@@ -149,6 +149,17 @@ class Host:
             raise UserError(f"The Pokémon simulator says: {answer['error']}")
         return answer["answer"]
 
+    def read_logs(self, logs: list[str], *, played: bool) -> bytearray:
+        """Let the host read public logs, perhaps only of battles that were played to their end.
+
+        `replay_reading.py` knows what the answer means.
+        """
+        self._send(_CONTROL, json.dumps({"ask": "read", "logs": logs, "played": played}).encode())
+        kind, body = self._receive(ANSWER_LIMIT)
+        if kind == _STEP:
+            return body
+        raise UserError(f"The Pokémon simulator says: {_parsed(body).get('error')}")
+
     def begin_step(self, actions: IntArray, setups: list[dict[str, Any]]) -> None:
         """Answer all waiting decisions and begin new matches; `end_step` gives what follows."""
         begun = json.dumps(setups).encode() if setups else b""

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache, cached_property
 from typing import Any
 
@@ -11,9 +11,10 @@ import numpy.typing as npt
 from torch import nn
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import SEATS, FloatArray, GameSpec, IntArray, MatchPool, Scripted
+from nemesis.core.game import SEATS, BoolArray, FloatArray, GameSpec, IntArray, MatchPool, Scripted
 from nemesis.games.pokemon import heuristics, layout, rewards
-from nemesis.games.pokemon.actions import ActionSpace, action_space
+from nemesis.games.pokemon.actions import ActionSpace, Kind, action_space
+from nemesis.games.pokemon.augmentation import AUGMENTATIONS, augment
 from nemesis.games.pokemon.bridge import Setting
 from nemesis.games.pokemon.dex import vocabulary
 from nemesis.games.pokemon.encoder import PokemonEncoder
@@ -22,6 +23,7 @@ from nemesis.games.pokemon.formats import Format
 from nemesis.games.pokemon.observer import Observer
 from nemesis.games.pokemon.pointer_head import PokemonActionHead
 from nemesis.games.pokemon.pool import BattlePool, Teams, pair_generator
+from nemesis.games.pokemon.replay_reading import ReplayReader
 from nemesis.games.pokemon.settings import PokemonSettings
 from nemesis.games.pokemon.stock import HostStock
 from nemesis.games.pokemon.teams import TeamSet, load_team_set, shuffled
@@ -135,6 +137,15 @@ class PokemonGame:
         (host,) = self._stock.take([self._setting(slots=1)])
         return Observer(host, self.format.slots, self.format.brought)
 
+    def replay_reader(self) -> ReplayReader:
+        """Return what reads public logs of this game's format; it has a host of its own."""
+        (reader,) = self.replay_readers(1)
+        return reader
+
+    def replay_readers(self, count: int) -> list[ReplayReader]:
+        """Return several of them, whose hosts start side by side."""
+        return [ReplayReader(host, self.format) for host in self._stock.take([self._setting(slots=1)] * count)]
+
     def encoder(self, width: int) -> nn.Module:
         return PokemonEncoder(width, self.format.slots, self.format.mod, self.format.brought)
 
@@ -146,6 +157,33 @@ class PokemonGame:
 
     def foresight_head(self, width: int) -> nn.Module:
         return PokemonForesightHead(width, deed_names(self.format.mod).count)
+
+    def phases(self, view: npt.NDArray[Any], action: IntArray) -> Mapping[str, BoolArray]:
+        phase = layout.cut(view).position[:, layout.POSITION.column("phase")]
+        turn = phase == layout.PHASES.index("turn")
+        switch = turn & (self._space.kind[action] == Kind.SWITCH).any(axis=1)
+        return {
+            "preview": phase == layout.PHASES.index("preview"),
+            "turn": turn,
+            "move": turn & ~switch,
+            "switch": switch,
+            "replacement": phase == layout.PHASES.index("forced_switch"),
+        }
+
+    @property
+    def augmentations(self) -> tuple[str, ...]:
+        return AUGMENTATIONS
+
+    def augment(
+        self,
+        names: Collection[str],
+        view: npt.NDArray[Any],
+        mask: BoolArray,
+        action: IntArray,
+        episode: IntArray,
+        generator: np.random.Generator,
+    ) -> tuple[npt.NDArray[Any], BoolArray, IntArray]:
+        return augment(self._space, names, view, mask, action, episode, generator)
 
     @property
     def _space(self) -> ActionSpace:

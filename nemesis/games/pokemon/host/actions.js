@@ -27,7 +27,7 @@
 
 /**
  * @typedef {object} Active
- * @property {{id: string, target?: string, disabled?: boolean | string}[]} moves
+ * @property {{id: string, target?: string, disabled?: boolean | string, guessed?: boolean}[]} moves
  * @property {boolean} [trapped]
  * @property {string} [canTerastallize]
  * @property {boolean} [canMegaEvo]
@@ -48,20 +48,20 @@
  */
 
 const TEAM = 6;
-const MOVES = 4;
+export const MOVES = 4;
 
-const LONE_GIMMICK = MOVES;
-const LONE_SWITCH = 2 * MOVES;
-const LEAD = LONE_SWITCH + TEAM;
+export const LONE_GIMMICK = MOVES;
+export const LONE_SWITCH = 2 * MOVES;
+export const LEAD = LONE_SWITCH + TEAM;
 const SINGLES = LEAD + TEAM;
 
-const TARGETS = ['-2', '-1', '', '+1', '+2'];
-const NO_TARGET = 2;
-const SWITCH = 2 * TARGETS.length * MOVES;
+export const TARGETS = ['-2', '-1', '', '+1', '+2'];
+export const NO_TARGET = 2;
+export const SWITCH = 2 * TARGETS.length * MOVES;
 const SWITCHES = 4;
-const PASS = SWITCH + SWITCHES;
-const OPTIONS = PASS + 1;
-const TURNS = OPTIONS * OPTIONS;
+export const PASS = SWITCH + SWITCHES;
+export const OPTIONS = PASS + 1;
+export const TURNS = OPTIONS * OPTIONS;
 
 const GIMMICKS = ['', 'terastallize', 'mega', 'megax', 'megay', 'ultra', 'zmove', 'dynamax'];
 const [NONE, TERASTALLIZE, MEGA, MEGA_X, MEGA_Y, ULTRA, ZMOVE, DYNAMAX] = GIMMICKS.keys();
@@ -83,9 +83,11 @@ const AIMS = [0, 1].map(
     ]),
 );
 const AIMLESS = [NO_TARGET];
+/** Places in TARGETS of the slots of either side. */
+export const AIMED = { own: [1, 0], foes: [3, 4] };
 
 /** Two leads and two others of six, each pair in ascending order, as places from 0. */
-const PICKS = pairs([0, 1, 2, 3, 4, 5]).flatMap((leads) =>
+export const PICKS = pairs([0, 1, 2, 3, 4, 5]).flatMap((leads) =>
   pairs([0, 1, 2, 3, 4, 5].filter((place) => !leads.includes(place))).map((others) => [...leads, ...others]),
 );
 
@@ -319,6 +321,19 @@ function aimOf(active, move, gimmick) {
 /** @type {(member: Member) => boolean} */
 function hasFainted(member) {
   return member.condition === '0 fnt';
+}
+
+/**
+ * @param {Request} request
+ * @param {number} slot
+ * @param {number} place in the request
+ * @param {number} brought
+ * @returns {number} the option of doubles that names the place
+ */
+export function switchOption(request, slot, place, brought) {
+  if (brought <= SWITCHES) return SWITCH + place;
+  if (!isReviving(request, slot)) return SWITCH + place - 2;
+  return SWITCH + request.side.pokemon.slice(0, place).filter(hasFainted).length;
 }
 
 /** @type {(request: Request, slot: number) => boolean} */

@@ -38,7 +38,8 @@ export class Arena {
       turnLimit: start.turnLimit,
       reasons: start.reasons,
     };
-    this.space = actionSpace({ slots: start.facts.slots, brought: start.facts.brought });
+    this.facts = { slots: start.facts.slots, brought: start.facts.brought };
+    this.space = actionSpace(this.facts);
     this.write = viewWriter(start.layout, start.vocabulary);
     /** @type {(Match | null)[]} */
     this.matches = Array(start.slots).fill(null);

@@ -3,11 +3,12 @@
 //
 // A step answers every waiting decision of the step before, begins new matches, and replies with the next decisions:
 // rows of the view record, legal masks, and the results of matches that ended. Besides, a host can follow battles that are
-// played elsewhere.
+// played elsewhere, and read the logs of battles that are over.
 
 import { CONTROL, EndOfInput, STEP, readFrame, writeControl, writeFrame } from './frames.js';
 import { Arena } from './arena.js';
 import { Observer } from './observer.js';
+import { ReplayReader } from './replay-reader.js';
 import { checkTeams } from './teams.js';
 import { loadSimulator } from './simulator.js';
 
@@ -22,6 +23,8 @@ function serve(output) {
   let arena = null;
   /** @type {Observer | null} */
   let observer = null;
+  /** @type {ReplayReader | null} */
+  let reader = null;
   const open = () => {
     if (!arena) throw new Error('The host has not been told what to play.');
     return arena;
@@ -31,6 +34,8 @@ function serve(output) {
     return (observer ??= new Observer(rules.dex, write, space, viewSize));
   };
 
+  const reading = () => (reader ??= new ReplayReader(open()));
+
   /** @type {Record<string, (question: any) => unknown>} */
   const answers = {
     start(question) {
@@ -38,7 +43,7 @@ function serve(output) {
         throw new Error(`This host speaks protocol ${PROTOCOL}, but it was asked in protocol ${question.protocol}.`);
       }
       arena = new Arena(loadSimulator({ overlay: true }), question);
-      observer = null;
+      observer = reader = null;
       return { layout: question.layout.version, actions: arena.space.size };
     },
     teams: (question) => checkTeams(question),
@@ -48,6 +53,8 @@ function serve(output) {
     observe: (question) => watching().observe(question.news),
     choices: (question) => watching().choices(question.actions),
     forget: (question) => watching().forget(question.battles),
+    usage: (question) => reading().usage(question.logs, question.played),
+    complete: (question) => reading().complete(question.usual) ?? null,
   };
 
   for (;;) {
@@ -64,7 +71,8 @@ function serve(output) {
         continue;
       }
       try {
-        writeControl(output, { answer: answers[question.ask](question) });
+        if (question.ask === 'read') writeFrame(output, STEP, reading().read(question.logs, question.played));
+        else writeControl(output, { answer: answers[question.ask](question) });
       } catch (error) {
         writeControl(output, { error: error instanceof Error ? error.message : String(error) });
       }

@@ -133,6 +133,7 @@ function aim(tracker, { last }, facts, parts) {
  */
 function pressure(tracker, side, facts, parts) {
   if (facts.aim === 'none' || tracker.lexicon.generation < 3 || parts.includes('[notarget]', 5)) return 0;
+  if (tracker.sides.some(({ slots }) => slots.some((slot) => slot.gassed))) return 0;
   const foes = tracker.sides[1 - side.index].slots;
   const pressing = (/** @type {Slot} */ { pokemon, volatiles }) =>
     pokemon && !pokemon.fainted && pokemon.shownAbility === 'pressure' && !volatiles.has('gastroacid') ? 1 : 0;

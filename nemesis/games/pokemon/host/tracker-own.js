@@ -8,6 +8,9 @@ import { fits } from './tracker-team.js';
 /** @import { Pokemon, Side } from './tracker-state.js' */
 /** @import { Tracker } from './tracker.js' */
 
+/** In the place of an own item that nobody can tell, which happens only where a replay is read. */
+export const HIDDEN_ITEM = '?';
+
 /** One own Pokémon. */
 export class Own {
   /**
@@ -20,7 +23,7 @@ export class Own {
     /** @type {Details} at the start of the battle */
     this.details = lexicon.details(entry.details);
     this.baseAbility = entry.baseAbility;
-    this.item = entry.item;
+    this.item = itemOf(entry);
     this.itemBefore = ''; // the item at the decision before
     this.maxHp = 0;
     this.seen = false;
@@ -131,6 +134,14 @@ export class Memory {
 }
 
 /**
+ * @param {any} entry of a request
+ * @returns {string} the item; where a replay is read, a request may show a guess, from which nothing may follow
+ */
+function itemOf({ item, toldItem }) {
+  return toldItem ?? item;
+}
+
+/**
  * @param {string} id
  * @returns {string} how lines name the move: they do not tell the type of Hidden Power
  */
@@ -159,7 +170,7 @@ export function remember(tracker, request, seat) {
     memory.order.push(own);
     own.entry = entry;
     own.itemBefore = own.item;
-    own.item = entry.item;
+    own.item = itemOf(entry);
   }
   if (memory.identities !== side.identities) recognise(memory, side);
   memory.order.forEach((own, place) => follow(tracker, side, own, request, place));
@@ -213,6 +224,7 @@ function learnOwnLengths(tracker, memory, seat) {
   for (const duration of lengthenable(tracker)) {
     if (duration.ownTurns || duration.setter?.side.index !== seat) continue;
     const setter = memory.team.find((own) => own.known === duration.setter);
-    if (setter) duration.learnAsOwner(setter.itemBefore || setter.item);
+    const item = setter && (setter.itemBefore || setter.item);
+    if (item !== undefined && item !== HIDDEN_ITEM) duration.learnAsOwner(item);
   }
 }

@@ -1,6 +1,6 @@
 // Writes own Pokémon into a view record: exact from the seat's request, with what the public knows of them.
 
-import { publicMove } from './tracker-own.js';
+import { HIDDEN_ITEM, publicMove } from './tracker-own.js';
 import { HELD, NONE } from './tracker-state.js';
 import { BROUGHT, NOT_BROUGHT } from './view-pokemon.js';
 
@@ -126,7 +126,7 @@ export class OwnWriter {
     row[at.gender] = columns.genders.get(details.gender) ?? 0;
     if (entry.teraType) row[at.tera_type] = columns.types.get(lexicon.id(entry.teraType)) ?? 0;
     row[at.item] = columns.items.get(entry.item) ?? 0;
-    row[at.item_state] = entry.item ? HELD : NONE;
+    if (entry.item !== HIDDEN_ITEM) row[at.item_state] = entry.item ? HELD : NONE;
     if (lexicon.generation >= 3) {
       row[at.ability] = columns.abilities.get(entry.ability ?? entry.baseAbility) ?? 0;
       row[at.base_ability] = columns.abilities.get(baseAbility) ?? 0;

@@ -1,0 +1,163 @@
+"""How well behaviour cloning foretells people's choices, and what helps it.
+
+Every variant is the preset of behaviour cloning with some settings changed, trained on the same dataset. Its best
+policy by battles that are held out is measured on others, which no run ever saw, with the order of teams shuffled.
+Series of the same players are never divided. Beside them stand three trivial foretellers: any legal action alike, the
+most frequent actions of the training battles, and the scripted player `greedy`. Decisions with one legal action are
+left out. Intervals are of 95 %, by drawing battles again.
+
+    nemesis replays import REPLAYS --out DATASET --keep-unfinished
+    python -m benchmarks.cloning DATASET
+"""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from rich.console import Console
+
+from benchmarks.report import Row, option_parser, print_table, run, write_figures
+from nemesis.core.config import build_config
+from nemesis.core.game import FloatArray, Game
+from nemesis.core.trajectory import Trajectories
+from nemesis.data.dataset import open_dataset
+from nemesis.data.held_out import read_held_out
+from nemesis.data.split import Shares, episodes_of
+from nemesis.presets import load_preset
+from nemesis.runtime.assembly import open_game_of
+from nemesis.runtime.config import RunConfig
+from nemesis.runtime.policy_files import load_policy_file
+from nemesis.runtime.prediction import Foretell, Prediction, foretell_by, predict
+from nemesis.runtime.training import BEST, train
+
+PRESET = "vgc_bc"
+QUICK = ("updates=20", "evaluation.interval=10", "collection.decisions=256")
+VARIANTS: dict[str, tuple[str, ...]] = {
+    "base": (),
+    "told in one way": ("data.augment=[]",),
+    "order alone": ("data.augment=order",),
+    "narrower": ("policy.width=48",),
+    "wider": ("policy.width=128",),
+    "LSTM": ("policy.memory=lstm",),
+    "labels smoothed": ("learner.label_smoothing=0.05",),
+    "from self-play": (
+        "policy.init=shipped:gen9vgc2025regi",
+        'policy.init_parts={"encoder": "encoder", "memory": "memory", "heads": "heads"}',
+    ),
+}
+TESTED = 0.1  # share of the battles
+_SURE = 1e-3  # of what a scripted player would never do
+
+
+def main() -> None:
+    parser = option_parser(__doc__ or "")
+    parser.add_argument("dataset", type=Path, help="folder of a dataset")
+    parser.add_argument("--preset", default=PRESET, help=f"what is trained (default: {PRESET})")
+    parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=list(VARIANTS))
+    parser.add_argument("--runs", type=Path, help="folder in which all runs are kept")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    configs = {
+        name: build_config(
+            RunConfig,
+            load_preset(options.preset),
+            [
+                f"data.sources={options.dataset}",
+                f"data.tested={TESTED}",
+                f"seed={options.seed}",
+                *(QUICK if options.quick else ()),
+                *VARIANTS[name],
+            ],
+        )
+        for name in options.variants
+    }
+    settings = [f"data.sources={options.dataset}", f"data.tested={TESTED}"]
+    one = build_config(RunConfig, load_preset(options.preset), settings)
+    game = open_game_of(one)
+    tested = read_held_out(one.data, game, "tested")
+    told: dict[str, Prediction] = {
+        name: predict(foretell, tested, game) for name, foretell in _trivial(one, game, options.seed).items()
+    }
+    with tempfile.TemporaryDirectory() as temporary:
+        for name, config in configs.items():
+            folder = (options.runs or Path(temporary)) / name.replace(" ", "-")
+            Console().print(f"{name}: training …")
+            train(config, folder)
+            policy = load_policy_file(folder / BEST, game)
+            foretell = foretell_by(policy, torch.device("cpu"), config.learner.sequence_length)
+            told[name] = predict(foretell, tested, game)
+    rows = [_row(name, prediction) for name, prediction in told.items()]
+    print_table(f"{options.dataset}: choices in battles that no run saw, in %", rows)
+    if options.json:
+        write_figures(options.json, {"rows": rows, "decisions": next(iter(told.values())).known})
+
+
+def _trivial(config: RunConfig, game: Game, seed: int) -> dict[str, Foretell]:
+    generator = np.random.default_rng(seed)
+    (path,) = config.data.sources
+    frequency = _frequency(Path(path), config.data.shares, game)
+    greedy = game.scripted["greedy"]
+
+    def even(part: Trajectories) -> FloatArray:
+        return np.ones(part.mask.shape, dtype=np.float32)
+
+    def frequent(part: Trajectories) -> FloatArray:
+        return np.broadcast_to(frequency, part.mask.shape)
+
+    def scripted(part: Trajectories) -> FloatArray:
+        weight = np.full(part.mask.shape, _SURE, dtype=np.float32)
+        weight[np.arange(part.decisions), greedy(part.view, part.mask, generator)] = 1.0
+        return weight
+
+    def foreteller(weigh: Callable[[Trajectories], FloatArray]) -> Foretell:
+        def foretell(part: Trajectories) -> tuple[FloatArray, FloatArray]:
+            # A little noise, so that whoever cannot tell actions apart ranks them by chance.
+            noise = 1 + 1e-4 * generator.random(part.mask.shape, dtype=np.float32)
+            weight = weigh(part) * part.mask * noise
+            log_probs = np.log(np.maximum(weight / weight.sum(axis=1, keepdims=True), 1e-30))
+            return log_probs, np.zeros(part.decisions, dtype=np.float32)
+
+        return foretell
+
+    named = {"any legal action": even, "most frequent": frequent, "greedy": scripted}
+    return {name: foreteller(weigh) for name, weigh in named.items()}
+
+
+def _frequency(path: Path, shares: Shares, game: Game) -> FloatArray:
+    """Return how often each action was chosen in the battles that are learned from, and a little more than never."""
+    counts = np.full(game.spec.actions, 0.1)
+    for shard in open_dataset(path, game.spec, any_format=True).shards:
+        for group in range(len(shard.row_groups)):
+            episodes = shard.read(group)
+            action = episodes.at(episodes_of(episodes, "train", shares)).action
+            np.add.at(counts, action[action >= 0], 1)
+    return counts.astype(np.float32)
+
+
+def _row(name: str, told: Prediction) -> Row:
+    def percent(kind: str, count: int) -> float:
+        return round(100 * told.top[kind][count], 1) if kind in told.top else float("nan")
+
+    def interval(kind: str) -> str:
+        return "–".join(f"{100 * edge:.1f}" for edge in told.top1_interval(kind)) if kind in told.top else "–"
+
+    return {
+        "who": name,
+        "turn_top1": f"{percent('turn', 1)} ({interval('turn')})",
+        "top3": percent("turn", 3),
+        "top5": percent("turn", 5),
+        "move_top1": percent("move", 1),
+        "switch_top1": percent("switch", 1),
+        "preview_top1": f"{percent('preview', 1)} ({interval('preview')})",
+        "preview_top5": percent("preview", 5),
+        "replacement_top1": percent("replacement", 1),
+        "loss": round(told.loss, 3),
+        "brier": round(told.brier, 4),
+        "calibration_error": round(told.calibration_error, 3),
+    }
+
+
+if __name__ == "__main__":
+    run(main)

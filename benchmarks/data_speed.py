@@ -1,0 +1,195 @@
+"""Whether datasets keep a learner fed: the speed of its updates, and the memory that feeding takes.
+
+A dataset of VGC battles is recorded (random play, copied under new ids until it is large), and PPO updates a policy:
+  memory   from batches that were made before
+  fed      from a feed that makes them meanwhile, in its thread
+  alone    how fast the feed is while nothing is learned
+The goal is 95 % of the speed with data in memory. Blocks of updates take turns, and ratios are medians over all turns.
+Times are those of the clock, since the feed works on another core: let nothing else run. Two figures say more where
+that cannot be: the ratio by the processor time of the learner's own thread, and the share of the time that it waited
+for a batch.
+
+For memory, a process of its own takes all batches of one epoch, from a dataset that is several times larger than its
+buffer, and tells by how much it grew at most.
+"""
+
+import multiprocessing
+import resource
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter, thread_time
+
+import numpy as np
+import torch
+
+from benchmarks.report import MeasurementError, Row, option_parser, print_table, run, write_figures
+from nemesis.core.game import Game
+from nemesis.core.trajectory import Trajectories
+from nemesis.data.config import DataConfig
+from nemesis.data.dataset import open_dataset
+from nemesis.data.feed import Feed
+from nemesis.data.writer import DatasetWriter
+from nemesis.deploy.collecting import collect
+from nemesis.deploy.tournament import open_field
+from nemesis.games import open_game
+from nemesis.learners.ppo import PPO, PPOConfig
+from nemesis.policies.config import PolicyConfig, Size
+from nemesis.runtime.policy_files import new_policy
+
+GAME = "pokemon:gen9vgc2025regi"
+BATCH = 2048  # decisions
+BUFFER = 8192  # decisions
+GOAL = 0.95
+SIZES: tuple[Size, ...] = ("nano", "small")  # of the policy; the smaller one learns faster than most ever will
+AUGMENTATIONS = ((), ("order", "slots"))
+_KIBIBYTE = 1024  # ru_maxrss counts in them, but on macOS
+_MEGABYTE = 1e6
+
+
+def main() -> None:
+    options = option_parser(__doc__ or "").parse_args()
+    torch.set_num_threads(1)
+    game = open_game(GAME)
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "large")
+        decisions = prepare(game, Path(folder, "small"), path, options.seed, quick=options.quick)
+        turns, updates = (2, 6) if options.quick else (6, 12)
+        speeds = [
+            measure_speed(game, path, size, names, turns, updates, options.seed)
+            for size in (SIZES[:1] if options.quick else SIZES)
+            for names in AUGMENTATIONS
+        ]
+        memory = measure_memory(game, path, decisions, options.seed)
+    print_table(f"Decisions a second that PPO learns from, {BATCH} at a time", speeds)
+    print_table("Megabytes", [memory])
+    if options.json:
+        write_figures(options.json, {"speed": [dict(row) for row in speeds], "memory": dict(memory)})
+
+
+def prepare(game: Game, small: Path, large: Path, seed: int, *, quick: bool) -> int:
+    """Record battles, copy them until they are many times the buffer, and return how many decisions there are."""
+    collect(open_field(["random"], GAME, ()), small, matches=30 if quick else 200, seed=seed)
+    shards = open_dataset(small).shards
+    recorded = [shard.read(group) for shard in shards for group in range(len(shard.row_groups))]
+    with DatasetWriter(large, game.spec) as writer:
+        copy = 0
+        while writer.decisions < (8 if quick else 48) * BUFFER:
+            for part in recorded:
+                writer.append(replace(part, source=np.array([f"{copy}-{source}" for source in part.source])))
+            copy += 1
+        writer.finish()
+        return writer.decisions
+
+
+def measure_speed(
+    game: Game, path: Path, size: Size, augment: Sequence[str], turns: int, updates: int, seed: int
+) -> Row:
+    """Let blocks of updates from memory and from the feed take turns."""
+    torch.manual_seed(seed)
+    policy = new_policy(game, PolicyConfig(size=size))
+    learner = PPO(policy, PPOConfig(minibatch=BATCH // 2, epochs=1), torch.device("cpu"), seed)
+    with closing(_feed(game, path, augment, seed)) as feed:
+        kept = [feed.take() for _ in range(updates)]
+    learner.update(kept[0], 0.0)  # warms up
+    from_memory, fed = [], []
+    for turn in range(turns):
+        from_memory.append(_pace(learner, iter(kept), updates))
+        with closing(_feed(game, path, augment, seed + 1 + turn)) as feed:
+            first = feed.take()  # a run waits for its first batch once
+            fed.append(_pace(learner, _following(first, feed, updates), updates))
+    pairs = list(zip(fed, from_memory, strict=True))
+    return {
+        "policy": size,
+        "augment": ", ".join(augment) or "nothing",
+        "memory": median(pace.speed for pace in from_memory),
+        "fed": median(pace.speed for pace in fed),
+        "ratio": median(one.speed / other.speed for one, other in pairs),
+        "goal": GOAL,
+        "thread_ratio": median(one.thread_speed / other.thread_speed for one, other in pairs),
+        "waited": median(pace.waited for pace in fed),
+        "alone": _feed_alone(game, path, augment, seed),
+    }
+
+
+def measure_memory(game: Game, path: Path, decisions: int, seed: int) -> Row:
+    """Run one epoch in a process of its own."""
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(1) as pool:
+        grown, given = pool.apply(_grow, (str(path), seed))
+    if given < decisions:
+        raise MeasurementError(f"The feed gave {given} of {decisions} decisions, so its memory says nothing.")
+    row = game.spec.view_size * game.spec.view_bytes + game.spec.actions / 8  # bytes of a decision in the buffer
+    return {
+        "decisions": decisions,
+        "on_disk": sum(shard.size for shard in open_dataset(path).card.shards) / _MEGABYTE,
+        "unpacked": decisions * row / _MEGABYTE,
+        "two_buffers": 2 * BUFFER * row / _MEGABYTE,
+        "grown_by": grown / _MEGABYTE,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Pace:
+    """How fast a learner was."""
+
+    speed: float  # decisions a second
+    thread_speed: float  # decisions a second of processor time of its thread
+    waited: float  # share of the time
+
+
+def _pace(learner: PPO, batches: Iterator[Trajectories], updates: int) -> _Pace:
+    """Time so many updates."""
+    decisions, waited = 0, 0.0
+    started, worked = perf_counter(), thread_time()
+    for _ in range(updates):
+        asked = perf_counter()
+        batch = next(batches)
+        waited += perf_counter() - asked
+        learner.update(batch, 0.0)
+        decisions += batch.decisions
+    took = perf_counter() - started
+    return _Pace(decisions / took, decisions / (thread_time() - worked), waited / took)
+
+
+def _following(first: Trajectories, feed: Feed, updates: int) -> Iterator[Trajectories]:
+    yield first
+    for _ in range(updates - 1):
+        yield feed.take()
+
+
+def _feed_alone(game: Game, path: Path, augment: Sequence[str], seed: int) -> float:
+    """Return the decisions a second that the feed makes when nothing is learned."""
+    with closing(_feed(game, path, augment, seed)) as feed:
+        feed.take()
+        started, given = perf_counter(), 0
+        for _ in range(8):
+            given += feed.take().decisions
+        return given / (perf_counter() - started)
+
+
+def _feed(game: Game, path: Path, augment: Sequence[str], seed: int) -> Feed:
+    config = DataConfig(sources={str(path): 1.0}, held_out=0.0, buffer=BUFFER, augment=tuple(augment))
+    return Feed(config, game, BATCH, seed)
+
+
+def _grow(path: str, seed: int) -> tuple[float, int]:
+    """Return by how many bytes this process grows while it takes one epoch, and how many decisions that was."""
+    with closing(_feed(open_game(GAME), Path(path), (), seed)) as feed:
+        before, given = _peak(), 0
+        while not any(feed.epochs.values()):
+            given += feed.take().decisions
+        return _peak() - before, given
+
+
+def _peak() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return float(peak if sys.platform == "darwin" else peak * _KIBIBYTE)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,107 @@
+"""What people's battles are worth to self-play: R-NaD that begins as a clone of people beside R-NaD from nothing.
+
+    python -m benchmarks.head_start RUN/best.safetensors --picture curves.svg
+
+Both runs have the same preset, seed, network and number of decisions; one takes its first weights, and with them its
+first reference, from a policy file. Win rates against the scripted players are drawn over the decisions.
+"""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+
+from benchmarks.report import MeasurementError, Row, option_parser, print_table, run, write_figures
+from nemesis.core.config import build_config
+from nemesis.population.league import open_league
+from nemesis.presets import load_preset
+from nemesis.runtime.config import RunConfig
+from nemesis.runtime.metrics import read_metrics
+from nemesis.runtime.policy_files import read_facts
+from nemesis.runtime.training import train
+
+PRESET = "vgc"
+UPDATES, QUICK_UPDATES = 100, 2
+QUICK = ("collection.decisions=256", "collection.slots=32", "evaluation.matches=10")
+LEARNER: dict[str, Any] = {
+    "algorithm": "rnad",
+    "form": "reference",
+    "gradient": "surrogate",
+    "reference_interval": 50,
+    "learning_rate": {"start": 5e-4, "end": 5e-5, "shape": "linear"},
+    "minibatch": 1024,
+    "advantage_lambda": 0.9,
+    "entropy_weight": {"start": 0.01, "end": 0.001, "shape": "linear"},
+    "momentum": 0.9,
+}
+_WIN_RATE = "evaluation/win_rate_against_"
+_STYLES = {"from people": "-", "from nothing": "--"}
+_COLOURS = ("#9db4c8", "#c2410c", "#0f766e", "#7c3aed")
+
+
+def main() -> None:
+    parser = option_parser(__doc__ or "")
+    parser.add_argument("policy", type=Path, help="file of a policy that imitates people")
+    parser.add_argument("--preset", default=PRESET, help=f"what is trained (default: {PRESET})")
+    parser.add_argument("--updates", type=int, help=f"of each run (default: {UPDATES}, quick: {QUICK_UPDATES})")
+    parser.add_argument("--runs", type=Path, help="folder in which both runs are kept")
+    parser.add_argument("--picture", type=Path, help="where to draw the curves, .svg or .png")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    updates = options.updates or (QUICK_UPDATES if options.quick else UPDATES)
+    shape = read_facts(options.policy).policy.model_dump(mode="json")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder: Path = options.runs or Path(temporary)
+        curves = {}
+        for name, init in (("from people", str(options.policy)), ("from nothing", None)):
+            settings = load_preset(options.preset) | {"learner": LEARNER, "policy": shape | {"init": init}}
+            common = (f"updates={updates}", f"seed={options.seed}", f"evaluation.interval={max(1, updates // 10)}")
+            config = build_config(
+                RunConfig, settings, [*common, "exploiter.interval=0", *(QUICK if options.quick else ())]
+            )
+            Console().print(f"{name}: training …")
+            train(config, folder / name.replace(" ", "-"), open_opposition=open_league)
+            curves[name] = _curve(folder / name.replace(" ", "-"))
+    rows = [_row(name, point) for name, curve in curves.items() for point in curve]
+    print_table(f"{options.preset}, {updates} updates of R-NaD: win rates", rows)
+    if options.json:
+        write_figures(options.json, {"updates": updates, "rows": rows})
+    if options.picture:
+        _draw(curves, options.picture)
+
+
+def _curve(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of a run's metrics that have an evaluation."""
+    return [line for line in read_metrics(path / "metrics.jsonl") if any(name.startswith(_WIN_RATE) for name in line)]
+
+
+def _row(name: str, point: dict[str, Any]) -> Row:
+    rates = {key.removeprefix("evaluation/"): value for key, value in point.items() if key.startswith(_WIN_RATE)}
+    return {"run": name, "decisions": int(point.get("collection/decisions", 0)), **rates}
+
+
+def _draw(curves: dict[str, list[dict[str, Any]]], picture: Path) -> None:
+    try:
+        from matplotlib import pyplot  # noqa: PLC0415  only this picture needs it
+    except ImportError:
+        raise MeasurementError("Get matplotlib with pip install -e '.[benchmarks]'.") from None
+    figure, axes = pyplot.subplots(figsize=(7.2, 2.9))
+    for name, curve in curves.items():
+        decisions = [point.get("collection/decisions", 0) / 1e6 for point in curve]
+        opponents = sorted(key for key in curve[-1] if key.startswith(_WIN_RATE))
+        for opponent, colour in zip(opponents, _COLOURS, strict=False):
+            label = opponent.removeprefix(_WIN_RATE).removesuffix("_average")
+            rates = [100 * point[opponent] for point in curve]
+            axes.plot(decisions, rates, _STYLES[name], color=colour, label=f"{label}, {name}", linewidth=2)
+    axes.set(xlabel="million decisions", ylabel="battles won, %", ylim=(-2, 102))
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.tight_layout()
+    figure.savefig(picture, dpi=150)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,124 @@
+"""`nemesis replays`: human battles as datasets."""
+
+# ruff: noqa: PLC0415 (what is slow to import is imported when the command runs)
+
+import json as json_format
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from nemesis.core.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from nemesis.deploy.replay_import import ImportReport
+
+
+def import_replays(
+    source: Path,
+    /,
+    *others: Path,
+    out: Path,
+    format: str | None = None,  # noqa: A002 (it is the option's name)
+    add: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    keep_unfinished: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    completion: Annotated[bool, Parameter(show_default=False)] = True,
+    processes: int | None = None,
+    json: Path | None = None,
+) -> None:
+    """Turn public replays of Pokémon Showdown into a dataset of what both players saw and chose.
+
+    Args:
+        source: file or folder of replays: .json, .jsonl, .html, .log, each perhaps .gz
+        others: more of them
+        out: folder of the dataset
+        format: such as gen9ou; that of the first replay unless given
+        add: go on with a dataset that is there, finished or not; its battles are not read again
+        keep_unfinished: also take battles that ended by forfeit or timer
+        completion: fill in what a log does not tell of a team with what is usual; it is marked as guessed in any case
+        processes: hosts that read side by side; as many as there are cores unless given
+        json: write the figures to this file too
+    """
+    if processes is not None and processes < 1:
+        raise UserError(f"--processes must be a whole number of at least 1, not {processes}.")
+    if json is not None and (json.is_dir() or not json.absolute().parent.is_dir()):
+        raise UserError(f"{json} is not a file in an existing folder; name another --json.")
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    from nemesis.deploy import replay_import
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("starting", total=1.0)
+
+        def watch(share: float, report: "ImportReport") -> None:
+            told = f"{report.read:,} battles, {report.used:,} used, {report.battles_per_second:,.0f}/s"
+            bar.update(task, completed=share, description=told if report.read else "counting what is usual")
+
+        report = replay_import.import_replays(
+            [source, *others],
+            out,
+            battle_format=format,
+            add=add,
+            processes=processes,
+            unfinished=keep_unfinished,
+            completion=completion,
+            watch=watch,
+        )
+    if json is not None:
+        json.write_text(json_format.dumps(report.figures(), indent=2) + "\n", encoding="utf-8")
+    _print(report)
+
+
+def _print(report: "ImportReport") -> None:
+    from rich.console import Console
+
+    # A pipe or a file has no width to fit into, and cut figures would be worthless.
+    console = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+    battles = [("read", report.read, ""), ("used", report.used, "")]
+    if report.already:
+        battles.append(("in the dataset before", report.already, ""))
+    dropped = report.dropped.most_common()
+    battles += [(f"dropped: {reason}", count, report.examples[reason]) for reason, count in dropped]
+    console.print(_table(f"Replays of {report.format}", ("", "battles", "such as"), battles))
+    decisions = [
+        ("all", report.decisions),
+        ("with a known choice", report.known),
+        ("with a choice known in part", report.possible),
+        ("of these, the target assumed", report.target_assumed),
+        ("bound or not, nobody can tell", report.request_unsure),
+        ("illegal", report.illegal.total()),
+        *((f"illegal: {cause}", count) for cause, count in report.illegal.most_common()),
+    ]
+    console.print(_table("Decisions", ("", "decisions"), decisions))
+    if report.ratings:
+        most = max(report.ratings.values())
+        ratings = [
+            (f"{low} and up", count, "█" * -(-20 * count // most)) for low, count in sorted(report.ratings.items())
+        ]
+        console.print(_table("Ratings", ("", "seats", ""), ratings))
+    console.print(f"{report.read:,} battles in {report.seconds:.1f} s, {report.battles_per_second:,.0f}/s.")
+
+
+def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str | int]]) -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left")
+    for number, head in enumerate(heads):
+        table.add_column(head, justify="right" if number == 1 else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(f"{cell:,}" if isinstance(cell, int) else Text(cell) for cell in row))
+    return table

@@ -1,0 +1,1 @@
+"""Datasets of episodes on disk, and how a learner is fed from them."""

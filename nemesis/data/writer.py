@@ -1,0 +1,186 @@
+"""Writes datasets: shards of a bounded size, each whole or not there, and the card at the end."""
+
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from filelock import FileLock, Timeout
+
+from nemesis.core.files import sync
+from nemesis.core.game import GameSpec
+from nemesis.data.dataset import CARD, Card, shard_number, shard_path, shard_paths, write_card
+from nemesis.data.episodes import ENDINGS, Episodes, joined
+from nemesis.data.shards import DatasetError, Kind, Shard, ShardFile, open_shard
+
+SHARD_DECISIONS = 1 << 16
+ROW_GROUP_DECISIONS = 1 << 11
+_TEMPORARY = ".tmp-shard"
+_OURS = frozenset({"lock", CARD, "README.md", _TEMPORARY, f".tmp-{CARD}", ".tmp-README.md"})
+
+
+class DatasetWriter:
+    """A dataset held for writing. A context manager; what was not finished by its end can be gone on with."""
+
+    def __init__(
+        self,
+        path: Path,
+        spec: GameSpec,
+        *,
+        add: bool = False,
+        shard_decisions: int = SHARD_DECISIONS,
+        row_group_decisions: int = ROW_GROUP_DECISIONS,
+    ) -> None:
+        """Begin in a folder that is new or empty or, to `add`, in one that has a dataset, finished or not."""
+        self.path = path
+        self._kind = Kind.of(spec)
+        self._limits = shard_decisions, min(row_group_decisions, shard_decisions)
+        self._lock = FileLock(_prepared(path) / "lock", thread_local=False)
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise DatasetError(f"{path} is being written by another process; wait for it, or name another.") from None
+        self._open: ShardFile | None = None
+        self._waiting: list[Episodes] = []
+        self._waiting_decisions = 0
+        self._written = 0  # decisions of the open shard
+        try:
+            _check_folder(path, add)
+            self._shards = [self._checked(file) for file in shard_paths(path)]
+            self.sources = set().union(*(shard.sources() for shard in self._shards))
+        except BaseException:
+            self._lock.release()
+            raise
+        self._next = max((shard_number(shard.path) for shard in self._shards), default=-1) + 1
+
+    @property
+    def format(self) -> str:
+        return self._kind.format
+
+    @property
+    def decisions(self) -> int:
+        """Decisions that are in the dataset, or wait to be written."""
+        stored = sum(shard.summary.total.decisions for shard in self._shards)
+        return stored + self._written + self._waiting_decisions
+
+    def append(self, episodes: Episodes) -> None:
+        """Add battles, each with all of its seats; `sources` then has their ids, and no id may come twice."""
+        if not episodes.count:
+            return
+        self._check(episodes)
+        shard_limit, row_group_limit = self._limits
+        for part in _portions(episodes, row_group_limit):
+            if self._waiting_decisions + part.decisions > row_group_limit:
+                self._write_waiting()
+            if self._written + self._waiting_decisions + part.decisions > shard_limit:
+                self._end_shard()
+            self._waiting.append(part)
+            self._waiting_decisions += part.decisions
+
+    def finish(self) -> Card:
+        """Write what waits, and the card."""
+        self._end_shard()
+        if not self._shards:
+            raise DatasetError(f"There is not one episode to write, so {self.path} would be an empty dataset.")
+        return write_card(self.path, self._shards)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if isinstance(error, KeyboardInterrupt):
+            self._end_shard()  # only whole battles are here, and whoever goes on will be glad of them
+        if self._open is not None:
+            self._open.abandon()
+            self._open = None
+        (self.path / _TEMPORARY).unlink(missing_ok=True)
+        self._lock.release()
+
+    def _check(self, episodes: Episodes) -> None:
+        kind = self._kind
+        widths = (episodes.view.shape[1], episodes.view.dtype.itemsize, episodes.mask.shape[1])
+        if widths != (kind.view_size, kind.view_bytes, kind.mask_bytes):
+            raise ValueError(f"Episodes with views and masks of {widths} do not fit {kind}.")
+        if (episodes.lengths < 1).any():
+            raise ValueError("An episode has no decision.")
+        if not np.isin(episodes.ending, ENDINGS).all():
+            raise ValueError(f"An episode ended in a way that has no name: {set(episodes.ending)}.")
+        legal = np.take_along_axis(episodes.mask, np.maximum(episodes.action, 0)[:, None] // 8, axis=1)[:, 0]
+        legal = legal >> (7 - np.maximum(episodes.action, 0) % 8) & 1
+        if not (legal.astype(np.bool_) | ~episodes.known).all():
+            raise ValueError("An action is not legal under its mask.")
+        if episodes.possible is not None:
+            if (episodes.possible & ~episodes.mask).any():
+                raise ValueError("A possible action is not legal under its mask.")
+            if episodes.possible[episodes.known].any():
+                raise ValueError("An action is known, and told to be one of several.")
+        new = episodes.source[episodes.battle_starts].tolist()
+        if len(set(new)) < len(new) or not self.sources.isdisjoint(new):
+            seen: set[str] = set(self.sources)
+            twice = next(source for source in new if source in seen or seen.add(source))  # type: ignore[func-returns-value]
+            raise DatasetError(f"The battle {twice} is in {self.path} already, or comes twice.")
+        self.sources.update(new)
+
+    def _checked(self, file: Path) -> Shard:
+        shard = open_shard(file)
+        if shard.kind != self._kind:
+            raise DatasetError(
+                f"{self.path} is of {shard.kind.game} with views of version {shard.kind.views}; "
+                f"{self._kind.game} with {self._kind.views} cannot be added to it."
+            )
+        return shard
+
+    def _write_waiting(self) -> None:
+        if not self._waiting:
+            return
+        if self._open is None:
+            self._open = ShardFile(self.path / _TEMPORARY, self._kind)
+        self._open.write(joined(self._waiting))
+        self._written += self._waiting_decisions
+        self._waiting, self._waiting_decisions = [], 0
+
+    def _end_shard(self) -> None:
+        self._write_waiting()
+        if self._open is None:
+            return
+        self._open.close()
+        self._open = None
+        target, temporary = shard_path(self.path, self._next), self.path / _TEMPORARY
+        sync(temporary)
+        temporary.rename(target)
+        sync(self.path)
+        self._shards.append(open_shard(target))
+        self._next += 1
+        self._written = 0
+
+
+def _portions(episodes: Episodes, limit: int) -> list[Episodes]:
+    """Cut episodes into stretches of whole battles of at most so many decisions, or of one battle that has more."""
+    starts = np.append(episodes.battle_starts, episodes.count)
+    rows = episodes.offsets[starts]  # first rows of battles
+    parts, first = [], 0
+    while first < len(starts) - 1:
+        last = max(int(np.searchsorted(rows, rows[first] + limit, side="right")) - 1, first + 1)
+        parts.append(episodes.at(np.arange(starts[first], starts[last])))
+        first = last
+    return parts
+
+
+def _prepared(path: Path) -> Path:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DatasetError(f"{path} cannot be a dataset ({error.strerror}); name another --out.") from error
+    return path
+
+
+def _check_folder(path: Path, add: bool) -> None:
+    names = {file.name for file in path.iterdir()}
+    shards = {file.name for file in shard_paths(path)}
+    if names - shards - _OURS:
+        raise DatasetError(f"{path} holds other files, and nothing is mixed into them; name another --out.")
+    if shards and not add:
+        state = "already has a dataset" if CARD in names else "has a dataset that was left unfinished"
+        raise DatasetError(f"{path} {state}; go on with it by --add, or name another --out.")

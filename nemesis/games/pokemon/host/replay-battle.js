@@ -1,0 +1,453 @@
+// Reads one public log again as its two seats lived through it: every decision with its view record, its legal mask, and
+// the action that was chosen, where what followed tells it.
+
+import { READ, nothingSeen, readPreview, readTurn } from './replay-choices.js';
+import { GUESSED } from './replay-completion.js';
+import { ReplayError, guarded } from './replay-log.js';
+import { SeatReplay } from './replay-requests.js';
+import { gatherTeams } from './replay-teams.js';
+import { TurnWatch } from './replay-watch.js';
+import { Tracker } from './tracker.js';
+
+/** @import { ActionSpace } from './actions.js' */
+/** @import { Reading, Sighting } from './replay-choices.js' */
+/** @import { Complete } from './replay-completion.js' */
+/** @import { Outlook } from './replay-requests.js' */
+/** @import { Log, Stop } from './replay-log.js' */
+/** @import { Slot } from './tracker-state.js' */
+/** @import { Write } from './view.js' */
+
+const REPLACES_FAINTED_AT_ONCE_UNTIL = 3; // generations
+const REVIVES = '[from] move: Revival Blessing';
+const MOST_UNKNOWN = 20;
+const LONGEST_KIND = 60;
+const LEAVING_ITEMS = new Set(['ejectbutton', 'ejectpack']);
+const LEAVING_ABILITIES = new Set(['emergencyexit', 'wimpout']);
+const ENDS_SWITCHING = new Set(['', 'move', 'cant', 'turn', 'upkeep', 'win', 'tie']);
+
+/**
+ * What all logs of a format share.
+ * @typedef {object} Format
+ * @property {any} dex
+ * @property {string} id
+ * @property {ActionSpace & {slots: number, brought: number}} space
+ * @property {Write} write
+ * @property {number} viewSize
+ * @property {Complete} complete
+ * @property {number} choosesAfter seconds after which the server chooses for whoever has not
+ */
+
+/**
+ * @typedef {object} Decision
+ * @property {number} seat
+ * @property {number} tick decisions of either seat that were made before
+ * @property {any} request
+ * @property {Int16Array} view
+ * @property {Uint8Array} mask
+ * @property {Uint16Array} guessed
+ * @property {boolean} late whether the server may have chosen
+ * @property {Reading | null} reading
+ */
+
+/**
+ * A choice of who is to come in.
+ * @typedef {object} Replacement
+ * @property {Decision} decision
+ * @property {number[]} places
+ * @property {Sighting[]} seen
+ */
+
+export class BattleReading {
+  /**
+   * @param {Format} format
+   * @param {Log} log
+   */
+  constructor(format, log) {
+    this.format = format;
+    this.log = log;
+    this.knowledge = gatherTeams(format.dex, this.log);
+    this.tracker = new Tracker(format.dex);
+    const teams = this.knowledge.map((known, seat) => format.complete(known, format.dex, `${log.key}|${seat}`));
+    /** @type {SeatReplay[]} */
+    this.seats = teams.map((team, seat) => {
+      const arrivals = this.knowledge[seat].team.map((known) => known.arrivals);
+      return new SeatReplay(this.tracker, seat, team, teams[1 - seat], arrivals);
+    });
+    /** @type {Decision[]} in the order in which they were asked */
+    this.decisions = [];
+    /** @type {(TurnWatch | null)[]} */
+    this.watches = [null, null];
+    /** @type {(Decision | null)[]} */
+    this.turns = [null, null];
+    /** @type {(Decision | null)[]} */
+    this.previews = [null, null];
+    /** @type {(Replacement | null)[]} */
+    this.replacements = [null, null];
+    /** @type {number[][]} who came in first */
+    this.leads = [[], []];
+    this.tick = 0; // decisions before the last stop
+    /** @type {boolean[]} seats whose time may have been over before they chose, at the last stop */
+    this.late = [false, false];
+    this.begun = false; // whether all leads have come in
+    this.upkept = false; // whether the turn has come to its end
+    /** @type {Set<Slot>} whose Pokémon may leave by what it just did or suffered */
+    this.leaving = new Set();
+    /** @type {Slot | null} whose Pokémon revives another */
+    this.reviver = null;
+  }
+
+  run() {
+    const { lines } = this.log;
+    const stops = new Map(this.log.stops.map((stop) => [stop.at, stop]));
+    if (!this.log.stops.some(({ kind }) => kind === 'preview')) this.seats.forEach((_, seat) => this.bring(seat));
+    for (const place of lines.keys()) {
+      guarded(lines, place, () => {
+        const stop = stops.get(place);
+        if (stop) this.stop(stop);
+        this.read(place);
+      });
+    }
+    this.close();
+  }
+
+  /** @param {Stop} stop */
+  stop({ kind, at, hurried, waited }) {
+    this.closeReplacements();
+    this.tick = this.decisions.length;
+    this.late = this.log.players.map((player) => waited >= this.format.choosesAfter && hurried.includes(player));
+    if (kind !== 'preview') this.begin();
+    if (kind === 'preview') {
+      for (const seat of [0, 1]) {
+        this.previews[seat] = this.decide(seat, this.seats[seat].preview());
+        this.bring(seat);
+      }
+    } else if (kind === 'turn') {
+      for (const seat of [0, 1]) {
+        const request = this.seats[seat].turn(this.outlook(seat, at));
+        this.turns[seat] = this.decide(seat, request);
+        this.watches[seat] = new TurnWatch(this.seats[seat], request);
+      }
+    } else {
+      this.askWhoComes(at);
+    }
+    this.leaving.clear();
+    this.reviver = null;
+  }
+
+  /**
+   * Settle who takes part, as far as the log ever tells, and in which order the request names them: those that lead go
+   * to the front as they come in, the others keep their order. Without a team preview the order of the team is not
+   * known, and that of appearance would tell what is to come.
+   * @param {number} seat
+   */
+  bring(seat) {
+    const { team, order } = this.seats[seat];
+    const { team: known } = this.knowledge[seat];
+    const brought = Math.min(this.format.space.brought, team.length);
+    const seen = order.filter((number) => known[number].arrivals.length);
+    if (seen.length > brought) {
+      throw new ReplayError('contradiction', `Seat ${seat + 1} sent out more than it brought.`);
+    }
+    const unseen = order.filter((number) => known[number].arrivals.length === 0);
+    const undecided = brought < team.length && seen.length < brought;
+    if (undecided) for (const number of unseen) team[number].guessed |= GUESSED.brought;
+    const taken = [...seen, ...unseen.slice(0, brought - seen.length)].sort((one, other) => one - other);
+    if (!this.previews[seat]) taken.sort((one, other) => bySpecies(team[one].species, team[other].species));
+    this.seats[seat].order = taken;
+  }
+
+  /**
+   * @param {number} seat
+   * @param {any} request
+   * @returns {Decision}
+   */
+  decide(seat, request) {
+    const { space, viewSize, write } = this.format;
+    const view = new Int16Array(viewSize);
+    const mask = new Uint8Array(Math.ceil(space.size / 8));
+    write(view, this.tracker, request, seat, 0);
+    space.mask(request, mask);
+    /** @type {Decision} */
+    const decision = {
+      seat, tick: this.tick, request, view, mask, guessed: this.seats[seat].guessed(), late: this.late[seat], reading: null,
+    };
+    this.decisions.push(decision);
+    return decision;
+  }
+
+  /** @param {number} place of a line */
+  read(place) {
+    const { tracker } = this;
+    const { lines } = this.log;
+    const parts = lines[place].split('|');
+    const type = parts[1];
+    if (type === 'turn') this.endTurn();
+    else if (type === 'upkeep') this.upkept = true;
+    for (const watch of this.watches) watch?.look(parts, lines, place);
+    this.note(type, parts);
+    if (type !== 'switch' && type !== 'drag') {
+      tracker.read(lines, place, place + 1);
+      if (type === 'swap') this.seats[tracker.sideAt(parts[2]).index].swap();
+      else if (type === '-heal' && lines[place].includes(REVIVES)) this.revive(parts[2]);
+      return;
+    }
+    const slot = tracker.slotAt(parts[2]);
+    const left = slot.pokemon;
+    const actor = this.watches[slot.side.index]?.waiting(left);
+    const status = left?.status ?? '';
+    tracker.read(lines, place, place + 1);
+    if (left && left !== slot.pokemon) this.seats[slot.side.index].rest(left, status, place);
+    this.arrive(slot, type, left?.fainted ? undefined : actor);
+  }
+
+  /**
+   * @param {Slot} slot into which a Pokémon has come
+   * @param {string} type of the line
+   * @param {ReturnType<TurnWatch['waiting']>} actor who stood there and had yet to act
+   */
+  arrive(slot, type, actor) {
+    const seat = slot.side.index;
+    const replay = this.seats[seat];
+    const number = slot.pokemon ? replay.numberOf(slot.pokemon) : -1;
+    if (!this.begun) {
+      replay.order = replay.order.filter((one) => one !== number);
+      replay.order.splice(slot.index, 0, number);
+      this.leads[seat].push(number);
+      return;
+    }
+    const replacement = this.replacements[seat];
+    const seen = type === 'switch' ? replacement?.seen[slot.index] : undefined;
+    if (replacement && seen && seen.kind === '' && replacement.decision.request.forceSwitch[slot.index]) {
+      Object.assign(seen, { kind: 'switch', place: replacement.places.indexOf(number) });
+      if (actor) this.watches[seat]?.leave(actor);
+    } else if (type === 'switch' && actor) {
+      this.watches[seat]?.switchTo(actor, number);
+    }
+    replay.arrive(slot);
+  }
+
+  /**
+   * What a Pokémon does next tells what its request offered where the public cannot know it: whether Outrage goes on, and
+   * that nothing but Struggle was left.
+   * @param {number} seat
+   * @param {number} at line
+   * @returns {Outlook[]} by slot
+   */
+  outlook(seat, at) {
+    const { lines } = this.log;
+    /** @type {Outlook[]} */
+    const found = ['', ''];
+    const gone = [false, false]; // whether another Pokémon stands in the slot, or none
+    let asked = false; // whether somebody had to name a replacement
+    for (let place = at + 1; place < lines.length && !lines[place].startsWith('|turn|'); place++) {
+      if (lines[place] === '|') asked = true;
+      const [, type, ident = '', move = ''] = lines[place].split('|', 4);
+      const slot = ident.charCodeAt(2) - 97;
+      if (!ident.startsWith(`p${seat + 1}`) || found[slot] !== '' || gone[slot]) continue;
+      if (type === 'faint' || type === 'drag' || (type === 'switch' && asked)) gone[slot] = true;
+      else if (type === 'switch') found[slot] = 'is free';
+      else if (type === 'move') found[slot] = outlookOf(lines[place], move);
+    }
+    return found;
+  }
+
+  /**
+   * @param {string} ident
+   */
+  revive(ident) {
+    const pokemon = this.tracker.pokemonAt(ident);
+    if (!pokemon) return;
+    const seat = pokemon.side.index;
+    const replacement = this.replacements[seat];
+    if (!replacement) return;
+    const { pokemon: entries } = replacement.decision.request.side;
+    const slot = entries.findIndex((/** @type {any} */ entry) => entry.reviving);
+    if (slot < 0) return;
+    const place = replacement.places.indexOf(this.seats[seat].numberOf(pokemon));
+    Object.assign(replacement.seen[slot], { kind: 'switch', place });
+  }
+
+  /**
+   * What may make a Pokémon leave, or go on with a move.
+   * @param {string} type
+   * @param {string[]} parts
+   */
+  note(type, parts) {
+    const { lexicon } = this.tracker;
+    if (type === 'move') {
+      const slot = this.tracker.slotAt(parts[2]);
+      const move = lexicon.dex.moves.get(parts[3]);
+      const { used, chosen } = this.seats[slot.side.index];
+      const { id } = lexicon.move(parts[3]);
+      used.set(slot, id);
+      if (id !== 'struggle' && !parts.some((part) => part.startsWith('[from]'))) chosen.set(slot, id);
+      if (move.selfSwitch) this.leaving.add(slot);
+      if (move.id === 'revivalblessing') this.reviver = slot;
+    } else if (type === '-enditem' && LEAVING_ITEMS.has(lexicon.id(parts[3]))) {
+      this.leaving.add(this.tracker.slotAt(parts[2]));
+    } else if (type === '-activate' && LEAVING_ABILITIES.has(lexicon.effect(parts[3]).id)) {
+      this.leaving.add(this.tracker.slotAt(parts[2]));
+    }
+  }
+
+  /**
+   * Somebody had to name who comes in, in the place of a Pokémon that fainted or left, or who is revived.
+   * @param {number} at line
+   */
+  askWhoComes(at) {
+    const { tracker } = this;
+    const { arriving, revived } = this.whoComes(at);
+    const fainted = this.upkept || tracker.lexicon.generation <= REPLACES_FAINTED_AT_ONCE_UNTIL;
+    let asked = false;
+    for (const seat of [0, 1]) {
+      const replay = this.seats[seat];
+      const slots = replay.side.slots.slice(0, tracker.activeSlots);
+      const reviving = slots.map((slot) => revived === seat && slot === this.reviver);
+      const forced = slots.map((slot, index) => {
+        if (reviving[index]) return true;
+        if (replay.bench === 0 || !slot.pokemon) return false;
+        if (slot.pokemon.fainted) return fainted;
+        return arriving[0] === slot || (arriving.includes(slot) && this.leaving.has(slot));
+      });
+      if (!forced.includes(true)) continue;
+      asked = true;
+      const decision = this.decide(seat, replay.forcedSwitch(forced, reviving));
+      const seen = forced.map((leaves) => nothingSeen(leaves ? '' : 'pass'));
+      this.replacements[seat] = { decision, places: replay.order.slice(), seen };
+    }
+    if (!asked && this.usable(0) && this.usable(1)) {
+      throw new ReplayError('contradiction', 'Nobody had to decide here.', at + 1);
+    }
+  }
+
+  /**
+   * @param {number} at line
+   * @returns {{arriving: Slot[], revived: number}} slots that Pokémon come into next, and the seat of one that is revived
+   */
+  whoComes(at) {
+    const { lines } = this.log;
+    /** @type {Slot[]} */
+    const arriving = [];
+    let revived = -1;
+    for (let place = at + 1; place < lines.length; place++) {
+      const [, type, ident = ''] = lines[place].split('|', 3);
+      if (ENDS_SWITCHING.has(type)) break;
+      if (type === '-heal' && lines[place].includes(REVIVES)) revived = ident.charCodeAt(1) - 49;
+      if (type === 'switch' && /^p[12][ab]: /.test(ident)) arriving.push(this.tracker.slotAt(ident));
+    }
+    return { arriving, revived };
+  }
+
+  closeReplacements() {
+    for (const seat of [0, 1]) {
+      const replacement = this.replacements[seat];
+      if (!replacement) continue;
+      const { decision, seen } = replacement;
+      const forced = decision.request.forceSwitch.filter(Boolean).length;
+      const came = seen.filter(({ kind }) => kind === 'switch').length;
+      for (const sighting of seen) if (sighting.kind === '' && came === forced - 1) sighting.kind = 'pass';
+      decision.reading = readTurn(this.format.space, decision.request, decision.mask, seen);
+      this.replacements[seat] = null;
+    }
+  }
+
+  endTurn() {
+    this.closeReplacements();
+    this.upkept = false;
+    for (const seat of [0, 1]) {
+      const [decision, watch] = [this.turns[seat], this.watches[seat]];
+      if (decision && watch) {
+        decision.reading = readTurn(this.format.space, decision.request, decision.mask, watch.seen);
+        if (watch.unsure) {
+          decision.reading.flags |= READ.request_unsure;
+          decision.reading.possible = null;
+        }
+      }
+      this.turns[seat] = this.watches[seat] = null;
+    }
+  }
+
+  /** All leads have come in. */
+  begin() {
+    if (this.begun) return;
+    this.begun = true;
+    for (const seat of [0, 1]) {
+      const decision = this.previews[seat];
+      if (!decision) continue;
+      const leads = this.leads[seat];
+      const seen = this.knowledge[seat].team.flatMap(({ arrivals }, number) => {
+        return arrivals.length && !leads.includes(number) ? [number] : [];
+      });
+      decision.reading = readPreview(this.format.space, decision.mask, leads, seen);
+    }
+  }
+
+  close() {
+    this.begin();
+    this.endTurn();
+    for (const decision of this.decisions) {
+      decision.reading ??= { action: -1, possible: null, flags: 0, problem: '' };
+      if (decision.late) decision.reading = { action: -1, possible: null, flags: READ.late, problem: '' };
+    }
+  }
+
+  /**
+   * A seat that may have seen through a disguise cannot be followed. If as many were seen as were brought, nobody hid.
+   * @param {number} seat
+   * @returns {boolean}
+   */
+  usable(seat) {
+    const { team, disguised, hiding } = this.knowledge[seat];
+    const seen = team.filter(({ arrivals }) => arrivals.length).length;
+    return !disguised && (!hiding || seen >= Math.min(this.format.space.brought, team.length));
+  }
+
+  /** @returns {Record<string, number>} kinds of lines and effects that nobody expected, with how often they came */
+  get unknown() {
+    const kinds = [...this.tracker.unknown].slice(0, MOST_UNKNOWN);
+    return Object.fromEntries(kinds.map(([kind, count]) => [kind.slice(0, LONGEST_KIND), count]));
+  }
+
+  /** @returns {Record<string, number>} what does not fit together, by cause */
+  get problems() {
+    /** @type {Map<string, number>} */
+    const causes = new Map();
+    for (const { seat, reading } of this.decisions) {
+      if (!reading?.problem || !this.usable(seat)) continue;
+      causes.set(reading.problem, (causes.get(reading.problem) ?? 0) + 1);
+    }
+    return Object.fromEntries(causes);
+  }
+}
+
+/**
+ * @param {string} line of a move
+ * @param {string} move
+ * @returns {Outlook} what it tells of its user's request; nothing if something else brought it about
+ */
+function outlookOf(line, move) {
+  if (move === 'Struggle') return 'struggles';
+  if (line.includes('[from] lockedmove') || line.includes('[from]lockedmove')) return 'goes on';
+  return line.includes('[from]') ? '' : 'is free';
+}
+
+/**
+ * @param {Log} log
+ * @param {Format} format
+ */
+export function checkFormat(log, { id, dex, space }) {
+  const named = log.format === id || log.format === `${id}bo3`;
+  if (named && log.slots === space.slots && log.generation === dex.gen) return;
+  const other = log.format.slice(0, LONGEST_KIND) || '(none)';
+  throw new ReplayError('wrong format', `The battle is of the format ${other}, not of ${id}.`);
+}
+
+/**
+ * @param {string} one
+ * @param {string} other
+ * @returns {number} the order of two species, unknown ones last
+ */
+function bySpecies(one, other) {
+  if (!one || !other) return Number(!one) - Number(!other);
+  return one < other ? -1 : Number(one > other);
+}

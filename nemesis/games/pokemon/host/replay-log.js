@@ -1,0 +1,235 @@
+// Takes a public replay log apart: what stands in its head, how it ended, and where its players had to decide.
+//
+// A log is untrusted: whatever it holds ends in a result or in a `ReplayError` that names the line.
+
+import { createHash } from 'node:crypto';
+
+import { toId } from './tracker-lexicon.js';
+
+const MOST_CHARACTERS = 2_000_000;
+const MOST_LINES = 20_000;
+const LONGEST_LINE = 20_000;
+const MOST_TURNS = 1_000;
+const MOST_STOPS = 3_000;
+const SEATS = ['p1', 'p2'];
+const TELLING = new Set([
+  'player', 'tier', 'gametype', 'gen', 'rated', 'tie', 'win', '-message', 'message', 'turn', 'faint',
+]);
+const OUT_OF_TIME = / lost due to inactivity\.$|^All players are inactive\.$/;
+/** The server counts down in steps of five seconds, and then chooses or ends the battle. */
+const LAST_SECONDS = /^\|inactive\|(.*) has [1-5] seconds left\b/;
+const TURN_LIMIT = 'You have hit the turn limit!';
+const EXACT_HP = /^(\d{1,4})\/(\d{2,4})(?= |$)/;
+/** @type {Map<string, number>} in which part a line shows HP */
+const HP_PART = new Map([['switch', 4], ['drag', 4], ['-damage', 3], ['-heal', 3], ['-sethp', 3]]);
+
+/** Why a battle cannot be read. */
+export class ReplayError extends Error {
+  /**
+   * @param {string} reason one of a few names, to be counted by
+   * @param {string} message a sentence
+   * @param {number} line from 1, or 0 for the log as a whole
+   */
+  constructor(reason, message, line = 0) {
+    super(message);
+    this.reason = reason;
+    this.line = line;
+  }
+}
+
+/**
+ * Do what a line asks for; what cannot be done is an error of the line.
+ * @param {string[]} lines
+ * @param {number} place
+ * @param {() => void} action
+ */
+export function guarded(lines, place, action) {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof ReplayError) throw error;
+    const line = JSON.stringify(lines[place].slice(0, 80));
+    throw new ReplayError('unreadable line', `It makes no sense here: ${line}.`, place + 1);
+  }
+}
+
+/**
+ * A place at which the battle waited for choices: all lines before it had been told by then.
+ * @typedef {object} Stop
+ * @property {number} at line
+ * @property {'preview' | 'turn' | 'switch'} kind what was asked
+ * @property {string[]} hurried ids of players that were told that their time is nearly over
+ * @property {number} waited seconds since the last choices, or infinity if the log does not tell
+ */
+
+/**
+ * @typedef {object} Log
+ * @property {string} key a hash of the log
+ * @property {string[]} lines
+ * @property {Stop[]} stops
+ * @property {string} format id, as the log names it
+ * @property {number} slots active places of a side
+ * @property {number} generation
+ * @property {boolean} rated
+ * @property {[string, string]} players ids of both
+ * @property {[number, number]} ratings of both players, or 0
+ * @property {number} winner seat, or -1 for a tie
+ * @property {'played' | 'forfeit' | 'timer'} ending
+ */
+
+/**
+ * @param {string} text
+ * @returns {Log}
+ */
+export function readLog(text) {
+  const lines = linesOf(text);
+  /** @type {[string, string]} */
+  const names = ['', ''];
+  /** @type {Log} */
+  const log = {
+    key: createHash('sha256').update(text).digest('hex'), lines, stops: stopsOf(lines), format: '', slots: 0, generation: 0, rated: false, players: ['', ''],
+    ratings: [0, 0], winner: -2, ending: 'played',
+  };
+  const fallen = [false, false]; // in this turn
+  for (const [place, line] of lines.entries()) {
+    const type = typeOf(line);
+    if (!TELLING.has(type)) continue;
+    const [, , first = '', name = '', , rating = ''] = line.split('|', 6);
+    const seat = SEATS.indexOf(first);
+    if (type === 'player' && seat >= 0 && name) {
+      names[seat] = name;
+      log.players[seat] = toId(name);
+      log.ratings[seat] ||= ratingIn(rating);
+    } else if (type === 'tier') log.format = toId(first);
+    else if (type === 'gametype') log.slots = first === 'singles' ? 1 : first === 'doubles' ? 2 : 0;
+    else if (type === 'gen') log.generation = Number(first);
+    else if (type === 'rated') log.rated = true;
+    else if (type === 'turn') fallen.fill(false);
+    else if (type === 'faint') fallen[SEATS.indexOf(first.slice(0, 2))] = true;
+    else if (type === 'message' && first.endsWith(TURN_LIMIT)) fallen.fill(true);
+    else if (type === 'tie') {
+      log.winner = -1;
+      if (!fallen.every(Boolean) && log.ending === 'played') log.ending = 'forfeit'; // they agreed to it
+    } else if (type === 'win') log.winner = winnerOf(names, first, place);
+    else if (type === '-message' && first.endsWith(' forfeited.')) log.ending = 'forfeit';
+    else if (type === '-message' && OUT_OF_TIME.test(first)) log.ending = 'timer';
+  }
+  if (log.winner === -2) throw new ReplayError('no winner', 'The log does not say how the battle ended.');
+  return log;
+}
+
+/**
+ * @param {string} line
+ * @returns {string} what kind of line it is
+ */
+function typeOf(line) {
+  const end = line.indexOf('|', 1);
+  return end < 0 ? line.slice(1) : line.slice(1, end);
+}
+
+/**
+ * @param {string} text
+ * @returns {string[]}
+ */
+function linesOf(text) {
+  if (typeof text !== 'string' || !text.trim()) throw new ReplayError('empty log', 'The log is empty.');
+  if (text.length > MOST_CHARACTERS) {
+    throw new ReplayError('too long', `The log has more than ${MOST_CHARACTERS} characters.`);
+  }
+  const lines = text.split('\n');
+  if (lines.length > MOST_LINES) throw new ReplayError('too long', `The log has more than ${MOST_LINES} lines.`);
+  for (const [place, line] of lines.entries()) {
+    if (line.startsWith('|split|')) {
+      throw new ReplayError('not public', 'The log holds what only one seat was told.', place + 1);
+    }
+    if (line.length > LONGEST_LINE) throw new ReplayError('too long', 'A line is too long.', place + 1);
+    lines[place] = withPublicHp(line.endsWith('\r') ? line.slice(0, -1) : line);
+  }
+  return lines;
+}
+
+/**
+ * Old logs show HP as they are; players saw them in per cent.
+ * @param {string} line
+ * @returns {string}
+ */
+function withPublicHp(line) {
+  const part = HP_PART.get(typeOf(line));
+  if (!part || line.includes('/100') || line.includes('/48')) return line;
+  const parts = line.split('|');
+  if (!parts[part]) return line;
+  parts[part] = parts[part].replace(EXACT_HP, inPerCent);
+  return parts.join('|');
+}
+
+/**
+ * @param {string} text such as 231/404
+ * @param {string} hp
+ * @param {string} whole
+ * @returns {string} the same as players see it
+ */
+function inPerCent(text, hp, whole) {
+  if (Number(whole) === 0) return text;
+  const percent = Math.ceil((100 * Number(hp)) / Number(whole));
+  return `${percent === 100 && hp !== whole ? 99 : percent}/100`;
+}
+
+/**
+ * @param {string} text
+ * @returns {number}
+ */
+function ratingIn(text) {
+  const rating = Number(text);
+  return Number.isInteger(rating) && rating > 0 && rating < 10_000 ? rating : 0;
+}
+
+/**
+ * @param {[string, string]} names
+ * @param {string} name
+ * @param {number} place
+ * @returns {number} seat
+ */
+function winnerOf(names, name, place) {
+  const seat = names.indexOf(name);
+  if (seat < 0 || names[0] === names[1]) throw new ReplayError('no winner', 'The winner is neither player.', place + 1);
+  return seat;
+}
+
+/**
+ * The simulator begins whatever follows from choices with an empty line and, for some years now, the time of day. An
+ * empty line stands before the end of each turn too.
+ * @param {string[]} lines
+ * @returns {Stop[]}
+ */
+function stopsOf(lines) {
+  let marks = 0;
+  for (const [place, line] of lines.entries()) if (line === '|' && lines[place + 1]?.startsWith('|t:|')) marks++;
+  let turns = 0;
+  for (const line of lines) if (line.startsWith('|turn|')) turns++;
+  if (turns > MOST_TURNS) throw new ReplayError('too long', `The battle has more than ${MOST_TURNS} turns.`);
+  const timed = marks >= turns - 1 && marks > 0;
+  /** @type {Stop[]} */
+  const stops = [];
+  /** @type {Stop['kind'] | ''} */
+  let kind = '';
+  /** @type {string[]} */
+  let hurried = [];
+  let before = -Infinity;
+  for (const [place, line] of lines.entries()) {
+    if (line.startsWith('|turn|')) kind = 'turn';
+    else if (line.startsWith('|inactive|')) hurried.push(...(LAST_SECONDS.exec(line)?.slice(1, 2).map(toId) ?? []));
+    else if (line.startsWith('|teampreview')) kind = 'preview';
+    else if (line === '|') {
+      const next = lines[place + 1] ?? '';
+      if (timed ? !next.startsWith('|t:|') : kind === 'switch' && !next.startsWith('|switch|')) continue;
+      if (next.startsWith('|win|') || next.startsWith('|tie')) continue;
+      const now = timed ? Number(next.slice('|t:|'.length)) || Infinity : Infinity;
+      if (kind) stops.push({ at: place, kind, hurried, waited: now - before });
+      kind = 'switch';
+      hurried = [];
+      before = now;
+    }
+  }
+  if (stops.length > MOST_STOPS) throw new ReplayError('too long', `The battle stops more than ${MOST_STOPS} times.`);
+  return stops;
+}

@@ -1,0 +1,163 @@
+// Reads batches of public logs of one format into arrays.
+
+/** @import { Format } from './replay-battle.js' */
+/** @import { Log } from './replay-log.js' */
+/** @import { Usual } from './replay-usage.js' */
+
+import { BattleReading, checkFormat } from './replay-battle.js';
+import { completing } from './replay-completion.js';
+import { ReplayError, readLog } from './replay-log.js';
+import { gatherTeams } from './replay-teams.js';
+import { Usage } from './replay-usage.js';
+
+const TEAM = 6;
+const ROUNDING = 2; // seconds by which two times of a log may be apart from what passed
+/** Generations whose gimmicks change what a move is called, which is not followed. */
+const NOT_READ = [6, 7, 8];
+
+export class ReplayReader {
+  /**
+   * @param {import('./arena.js').Arena} arena that knows the format
+   */
+  constructor({ rules, space, write, viewSize, facts }) {
+    const { gen, currentMod } = rules.dex;
+    if (NOT_READ.includes(gen) || currentMod.startsWith('champions')) {
+      throw new Error(`Replays of ${rules.format.id} cannot be read: mega evolutions, Z-moves and Dynamax are not followed.`);
+    }
+    /** @type {Format} */
+    this.format = {
+      dex: rules.dex, id: rules.format.id, space: { ...space, ...facts }, write, viewSize, complete: completing(null),
+      choosesAfter: patienceOf(rules.dex, rules.format),
+    };
+  }
+
+  /**
+   * From now on, fill in what logs do not tell.
+   * @param {Record<string, Usual>} usual by species, in an order that is always the same
+   */
+  complete(usual) {
+    this.format.complete = completing(new Map(Object.entries(usual)));
+  }
+
+  /**
+   * @param {string[]} logs
+   * @param {boolean} played whether battles that ended by forfeit or timer are left out
+   * @returns {Usage} what these logs tell of teams; those that cannot be read tell nothing
+   */
+  usage(logs, played) {
+    const usage = new Usage(this.format.dex);
+    for (const text of logs) {
+      try {
+        const log = readLog(text);
+        this.check(log, played);
+        for (const knowledge of gatherTeams(this.format.dex, log)) usage.add(knowledge);
+      } catch {
+        continue; // whoever reads it will hear why
+      }
+    }
+    return usage;
+  }
+
+  /**
+   * @param {string[]} logs
+   * @param {boolean} played whether battles that ended by forfeit or timer are refused
+   * @returns {Uint8Array[]} parts of a frame: counts, then by decision views, masks, masks of what is possible (empty
+   *   where nothing is known of that), actions, ticks, flags, seats and guesses, then what is to be said of each battle as
+   *   JSON
+   */
+  read(logs, played) {
+    const rows = [];
+    const battles = [];
+    for (const text of logs) {
+      const { battle, decisions } = this.readOne(text, played);
+      battles.push({ ...battle, rows: decisions.length });
+      rows.push(...decisions);
+    }
+    const nothing = new Uint8Array(Math.ceil(this.format.space.size / 8));
+    const told = Buffer.from(JSON.stringify(battles));
+    const actions = Int16Array.from(rows, ({ reading }) => reading?.action ?? -1);
+    const guesses = new Uint16Array(rows.length * TEAM);
+    rows.forEach(({ guessed }, row) => guesses.set(guessed, row * TEAM));
+    return [
+      bytes(Int32Array.of(rows.length, told.length)),
+      Buffer.concat(rows.map(({ view }) => bytes(view))), // one write is much cheaper than many
+      Buffer.concat(rows.map(({ mask }) => mask)),
+      Buffer.concat(rows.map(({ reading }) => reading?.possible ?? nothing)),
+      bytes(actions),
+      bytes(Int16Array.from(rows, ({ tick }) => tick)),
+      Uint8Array.from(rows, ({ reading }) => reading?.flags ?? 0),
+      Uint8Array.from(rows, ({ seat }) => seat),
+      bytes(guesses),
+      told,
+    ];
+  }
+
+  /**
+   * @param {Log} log
+   * @param {boolean} played
+   */
+  check(log, played) {
+    checkFormat(log, this.format);
+    if (!played || log.ending === 'played') return;
+    throw new ReplayError(`ended by ${log.ending}`, 'The battle was not played to its end.');
+  }
+
+  /**
+   * @param {string} text
+   * @param {boolean} played
+   */
+  readOne(text, played) {
+    /** @type {Log | null} */
+    let log = null;
+    try {
+      log = readLog(text);
+      this.check(log, played);
+      const reading = new BattleReading(this.format, log);
+      reading.run();
+      const usable = [0, 1].map((seat) => reading.usable(seat));
+      const { problems, unknown } = reading;
+      return {
+        battle: { ...headOf(log), usable, problems, unknown, reason: '', message: '', line: 0 },
+        decisions: reading.decisions.filter(({ seat }) => usable[seat]),
+      };
+    } catch (error) {
+      const { reason, message, line } = error instanceof ReplayError ? error : unforeseen(error);
+      return { battle: { ...headOf(log), reason, message, line }, decisions: [] };
+    }
+  }
+}
+
+/**
+ * @param {Log | null} log
+ */
+function headOf(log) {
+  if (!log) return { winner: -1, ending: '', rated: false, players: ['', ''], ratings: [0, 0], format: '' };
+  const { winner, ending, rated, players, ratings, format } = log;
+  return { winner, ending, rated, players, ratings, format };
+}
+
+/**
+ * @param {any} dex
+ * @param {any} format
+ * @returns {number} seconds that a player has at least before the server chooses; infinity if it never does
+ */
+function patienceOf(dex, format) {
+  const { timeoutAutoChoose, maxPerTurn } = dex.formats.getRuleTable(format).timer?.[0] ?? {};
+  return timeoutAutoChoose ? maxPerTurn - ROUNDING : Infinity;
+}
+
+/**
+ * @param {unknown} error
+ * @returns {ReplayError}
+ */
+function unforeseen(error) {
+  const what = error instanceof Error ? error.message : String(error);
+  return new ReplayError('unreadable line', `The log makes no sense: ${what}.`);
+}
+
+/**
+ * @param {Int8Array | Int16Array | Uint16Array | Int32Array} array
+ */
+function bytes(array) {
+  return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+}

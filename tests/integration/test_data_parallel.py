@@ -1,0 +1,71 @@
+"""Two processes learn what one does."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import safetensors.torch
+import torch
+
+from nemesis.cli import main
+
+SETTINGS = (
+    "game=openspiel:leduc_poker",
+    "updates=6",
+    "threads=1",
+    "collection.decisions=300",
+    "policy.width=16",
+    "learner.learning_rate=0.01",
+    "data.held_out=0.2",
+    "evaluation.interval=3",
+    "checkpoints.interval=2",
+    "tracking.tensorboard=false",
+    "device=cpu",
+)
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("datasets") / "leduc"
+    assert main(["collect", "random", "--game", "openspiel:leduc_poker", "--matches", "400", "--out", str(path)]) == 0
+    return path
+
+
+def nemesis(processes: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    launcher = ("torch.distributed.run", "--standalone", "--nproc-per-node", str(processes), "-m", "--", "nemesis")
+    command = [sys.executable, "-m", *(launcher if processes > 1 else ("nemesis",)), *arguments]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+
+def run(processes: int, *arguments: str) -> None:
+    ended = nemesis(processes, *arguments)
+    assert ended.returncode == 0, ended.stderr
+
+
+def losses(path: Path) -> list[float]:
+    lines = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
+    return [line["learner/loss"] for line in lines if "learner/loss" in line]
+
+
+def test_two_processes_learn_what_one_does(dataset: Path, tmp_path: Path):
+    preset = tmp_path / "preset.yaml"
+    preset.write_text("learner: {algorithm: offline}\n")
+    settings = (*SETTINGS, f"data.sources={dataset}")
+    folder = {name: tmp_path / name for name in ("one", "two")}
+    run(1, "train", str(preset), *settings, "--run", str(folder["one"]))
+    run(2, "train", str(preset), *settings, "--run", str(folder["two"]))
+    assert len(losses(folder["one"])) == 6
+    assert losses(folder["two"]) == pytest.approx(losses(folder["one"]), rel=1e-4)
+    last = Path("checkpoints", "update-00000006")
+    one, two = (safetensors.torch.load_file(path / last / "weights.safetensors") for path in folder.values())
+    for name, tensor in one.items():
+        torch.testing.assert_close(two[name], tensor, rtol=1e-2, atol=1e-4)
+    shutil.rmtree(folder["two"] / last)
+    run(2, "resume", str(folder["two"]))
+    again = safetensors.torch.load_file(folder["two"] / last / "weights.safetensors")
+    assert all(torch.equal(again[name], tensor) for name, tensor in two.items())

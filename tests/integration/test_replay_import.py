@@ -1,0 +1,310 @@
+"""Replays imported into datasets: what is used, what is dropped and why, and that nothing is read twice."""
+
+import gzip
+import json
+import os
+import signal
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.replay_round_trip import play
+from nemesis.cli import main
+from nemesis.core.game import BoolArray
+from nemesis.data.dataset import open_dataset
+from nemesis.data.episodes import Episodes, joined
+from nemesis.deploy import replay_import
+from nemesis.deploy.replay_import import ImportReport
+from nemesis.deploy.replay_readers import ReplayReaders
+from nemesis.games import open_game
+from nemesis.games.pokemon.game import PokemonGame
+from nemesis.games.pokemon.layout import FOE, OWN, POKEMON, POSITION, VIEW_SIZE, cut
+from nemesis.games.pokemon.replay_reading import ReplayBattle
+from nemesis.games.pokemon.replay_sources import Replay
+from nemesis.games.pokemon.replay_usage import Usage
+
+FORMAT = "gen9ou"
+BATTLES = 6
+
+
+@cache
+def logs() -> list[str]:
+    """Public logs of battles that were played to their end."""
+    game = open_game(f"pokemon:{FORMAT}")
+    assert isinstance(game, PokemonGame)
+    with TemporaryDirectory() as folder:
+        _, played = play(game, BATTLES, 3, Path(folder))
+    return [log.replace("|tier|", "|rated|\n|tier|", 1) for log in played.values()][:BATTLES]
+
+
+def replay(number: int, log: str | None = None) -> dict[str, Any]:
+    return {"id": f"{FORMAT}-{number}", "log": logs()[number] if log is None else log}
+
+
+def write_lines(path: Path, replays: list[dict[str, Any]]) -> Path:
+    path.write_bytes(gzip.compress("\n".join(map(json.dumps, replays)).encode()))
+    return path
+
+
+def run_import(*arguments: object) -> dict[str, Any]:
+    """Import and return the figures."""
+    with TemporaryDirectory() as folder:
+        figures = Path(folder) / "figures.json"
+        assert main(["replays", "import", *map(str, arguments), "--json", str(figures)]) == 0
+        told: dict[str, Any] = json.loads(figures.read_text())
+    return told
+
+
+def content(path: Path) -> Episodes:
+    opened = open_dataset(path)
+    return joined([shard.read(group) for shard in opened.shards for group in range(len(shard.row_groups))])
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("imported")
+    source = write_lines(folder / "x.jsonl.gz", [replay(number) for number in range(BATTLES)])
+    return folder / "dataset", run_import(source, "--out", folder / "dataset", "--processes", 1, "--no-completion")
+
+
+def test_a_dataset_holds_what_the_reader_tells(imported: tuple[Path, dict[str, Any]]):
+    path, figures = imported
+    game = open_game(f"pokemon:{FORMAT}")
+    assert isinstance(game, PokemonGame)
+    with closing(game.replay_reader()) as reader:
+        read = reader.read([(f"{FORMAT}-{number}", log) for number, log in enumerate(logs())])
+    episodes = content(path)
+    assert figures["used"] == BATTLES
+    assert episodes.count == 2 * BATTLES
+    for number, battle in enumerate(read):
+        assert isinstance(battle, ReplayBattle)
+        for seat, decisions in enumerate(battle.seats):
+            assert decisions is not None
+            (place,) = np.flatnonzero((episodes.source == f"{FORMAT}-{number}") & (episodes.seat == seat))
+            one = episodes.at(np.array([place]))
+            np.testing.assert_array_equal(one.mask, np.packbits(decisions.mask, axis=1))
+            np.testing.assert_array_equal(one.action, decisions.action)
+            np.testing.assert_array_equal(one.view, decisions.view)
+            assert one.result[0] == (1 if battle.winner == seat else -1)
+            assert one.reward.sum() == one.result[0]
+            assert np.isnan(one.rating[0])
+
+
+def test_battles_of_the_same_players_are_a_group(tmp_path: Path):
+    again = logs()[1].replace("|One|", "|o ne!|").replace("|win|One", "|win|o ne!")
+    others = logs()[2].replace("|One|", "|Third|").replace("|win|One", "|win|Third")
+    exchanged = logs()[3].replace("|One|", "|X|").replace("|Other|", "|One|").replace("|X|", "|Other|")
+    source = write_lines(
+        tmp_path / "x.jsonl.gz", [replay(0), replay(1, again), replay(2, others), replay(3, exchanged)]
+    )
+    run_import(source, "--out", tmp_path / "dataset", "--processes", 1, "--no-completion")
+    episodes = content(tmp_path / "dataset")
+    group = dict(zip(episodes.source.tolist(), episodes.group.tolist(), strict=True))
+    one, same, other, turned = (group[f"{FORMAT}-{number}"] for number in range(4))
+    assert one == same == turned != other
+    assert len(one) == 16
+
+
+def test_ticks_count_the_decisions_of_both_seats(imported: tuple[Path, dict[str, Any]]):
+    episodes = content(imported[0])
+    for start in episodes.battle_starts:
+        ticks = np.sort(np.concatenate([episodes.at(np.array([place])).tick for place in (start, start + 1)]))
+        assert ticks[0] == 0
+        np.testing.assert_array_equal(ticks, np.searchsorted(ticks, ticks))
+
+
+def test_what_the_log_does_not_tell_is_marked(imported: tuple[Path, dict[str, Any]]):
+    episodes = content(imported[0])
+    own, views = flagged(episodes), cut(episodes.view).pokemon[:, OWN]
+    assert own[:, :, POKEMON.columns("stats")].all()
+    assert not own[:, :, POKEMON.column("hp")].any()
+    revealed = views[:, :, POKEMON.columns("move_revealed")] > 0
+    assert revealed.any()
+    assert not (own[:, :, POKEMON.columns("moves")] & revealed).any()
+    told = views[:, :, POKEMON.column("item_revealed")] > 0
+    assert not (own[:, :, POKEMON.column("item")] & told).any()
+
+
+def flagged(episodes: Episodes) -> BoolArray:
+    """Return which numbers of own Pokémon are guesses: (decision, Pokémon, column)."""
+    assert episodes.guessed is not None
+    bits = cut(np.unpackbits(episodes.guessed, axis=1, count=VIEW_SIZE).view(np.bool_))
+    own: BoolArray = bits.pokemon[:, OWN]
+    for others in (bits.position, bits.side, bits.pokemon[:, FOE]):
+        assert not others.any()
+    return own
+
+
+def test_what_is_not_told_is_filled_in_alike_whatever_the_order(tmp_path: Path, imported: tuple[Path, dict[str, Any]]):
+    every = [replay(number) for number in range(BATTLES)]
+    forward = write_lines(tmp_path / "forward.jsonl.gz", every)
+    backward = write_lines(tmp_path / "backward.jsonl.gz", every[::-1])
+    run_import(forward, "--out", tmp_path / "one", "--processes", 1)
+    run_import(backward, "--out", tmp_path / "other", "--processes", 2)
+    one, other, told = (by_battle(content(path)) for path in (tmp_path / "one", tmp_path / "other", imported[0]))
+    for name in ("source", "seat", "view", "mask", "action", "guessed"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+    guessed, before = flagged(one), flagged(told)
+    own, plain = (cut(part.view).pokemon[:, OWN] for part in (one, told))
+    known = own[:, :, POKEMON.column("base_species")] > 0
+    for name in ("stats", "ability", "tera_type"):
+        columns = POKEMON.columns(name)
+        assert (own[known][:, columns] > 0).all(), name
+        np.testing.assert_array_equal(guessed[:, :, columns], before[:, :, columns])
+    moves = POKEMON.columns("moves")
+    assert (own[:, :, moves] > 0).sum() > 1.1 * (plain[:, :, moves] > 0).sum()
+    np.testing.assert_array_equal((guessed[:, :, moves]).sum(axis=2), before[:, :, moves].sum(axis=2))
+
+    # What is told stays what it was, though its place among the moves may be another.
+    varying = {"moves", "pp", "max_pp", "move_disabled", "move_revealed", "hp", "max_hp"}
+    for field in POKEMON.fields:
+        if field.name not in varying:
+            columns = POKEMON.columns(field.name)
+            sure = ~before[:, :, columns]
+            np.testing.assert_array_equal(own[:, :, columns][sure], plain[:, :, columns][sure], err_msg=field.name)
+    np.testing.assert_array_equal(cut(one.view).position, cut(told.view).position)
+    np.testing.assert_array_equal(one.known, told.known)
+    free = cut(told.view).position[:, POSITION.columns("only_move")][:, 0] == 0
+    chosen = np.flatnonzero(free & (told.action >= 0) & (told.action < 8))
+    first, second = (
+        view[chosen, 0, moves][np.arange(len(chosen)), part.action[chosen] % 4]
+        for view, part in ((own, one), (plain, told))
+    )
+    np.testing.assert_array_equal(first, second)
+
+
+def by_battle(episodes: Episodes) -> Episodes:
+    return episodes.at(np.lexsort([episodes.seat, episodes.source]))
+
+
+def test_figures_add_up(imported: tuple[Path, dict[str, Any]]):
+    path, figures = imported
+    tally = open_dataset(path).card.summary.total
+    assert figures["read"] == figures["used"] == figures["rated_to_end"] == tally.battles
+    assert figures["rated_to_end_used"] == 1
+    assert (figures["decisions"], figures["known"]) == (tally.decisions, tally.known)
+    assert figures["illegal"] == 0
+
+
+def test_battles_are_dropped_by_named_reasons(tmp_path: Path):
+    first = logs()[0]
+    replays = [
+        replay(0),
+        replay(0),
+        replay(1, ""),
+        replay(2, first.replace("|win|", "|nobody|")),
+        replay(3, first.replace("[Gen 9] OU", "[Gen 9] UU")),
+        replay(4, first.replace("|win|", "|-message|Somebody forfeited.\n|win|")),
+        replay(5, first.replace("|win|", "|-message|Somebody lost due to inactivity.\n|win|")),
+        replay(6, first.replace("|turn|1\n", "|turn|1\n|nonsense|x\n")),
+        replay(7, "\n".join(line for line in first[: first.index("|turn|1")].split("\n")) + "\n|\n|win|One"),
+        {"id": "gen9ou-8"},
+    ]
+    source = write_lines(tmp_path / "x.jsonl.gz", replays)
+    figures = run_import(source, "--out", tmp_path / "dataset", "--processes", 2)
+    assert (figures["read"], figures["used"]) == (len(replays), 1)
+    assert figures["dropped"] == dict.fromkeys(
+        (
+            "duplicate", "empty log", "no winner", "wrong format", "ended by forfeit", "ended by timer",
+            "unknown protocol line", "too short", "unreadable part",
+        ),
+        1,
+    )  # fmt: skip
+    kept = run_import(source, "--out", tmp_path / "more", "--keep-unfinished", "--processes", 1)
+    assert kept["used"] == 3
+    episodes = content(tmp_path / "more")
+    endings = dict(zip(episodes.source.tolist(), episodes.ending.tolist(), strict=True))
+    assert endings == {f"{FORMAT}-0": "played", f"{FORMAT}-4": "forfeit", f"{FORMAT}-5": "timer"}
+
+
+def test_an_import_goes_on_where_it_stopped(tmp_path: Path, imported: tuple[Path, dict[str, Any]]):
+    some = write_lines(tmp_path / "some.jsonl.gz", [replay(number) for number in range(2)])
+    run_import(some, "--out", tmp_path / "dataset", "--processes", 1)
+    (tmp_path / "dataset" / "card.json").unlink()
+    every = write_lines(tmp_path / "all.jsonl.gz", [replay(number) for number in range(BATTLES)])
+    figures = run_import(every, "--out", tmp_path / "dataset", "--add", "--processes", 2)
+    assert (figures["read"], figures["already"], figures["used"]) == (BATTLES, 2, BATTLES - 2)
+    assert open_dataset(tmp_path / "dataset").card.summary == open_dataset(imported[0]).card.summary
+    nothing_new = run_import(every, "--out", tmp_path / "dataset", "--add", "--processes", 1)
+    assert nothing_new["already"] == BATTLES
+
+
+def test_what_was_read_before_an_interruption_is_kept(
+    tmp_path: Path, imported: tuple[Path, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+):
+    every = write_lines(tmp_path / "all.jsonl.gz", [replay(number) for number in range(BATTLES)])
+    out = tmp_path / "dataset"
+
+    def interrupt(_: float, report: ImportReport) -> None:
+        if report.used:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(replay_import, "_BATCH", 2)
+    with pytest.raises(KeyboardInterrupt):
+        replay_import.import_replays([every], out, processes=1, completion=False, watch=interrupt)
+    figures = run_import(every, "--out", out, "--add", "--processes", 1, "--no-completion")
+    assert figures["already"] == 2
+    np.testing.assert_array_equal(by_battle(content(out)).view, by_battle(content(imported[0])).view)
+
+
+def test_a_host_that_dies_costs_no_battle():
+    game = open_game(f"pokemon:{FORMAT}")
+    assert isinstance(game, PokemonGame)
+    batch = [Replay(f"{FORMAT}-{number}", log, "here") for number, log in enumerate(logs())]
+    with ReplayReaders(game, 1, unfinished=False) as readers:
+        for counts in readers.usage(iter([batch])):
+            usage = Usage()
+            usage.add(counts)
+            readers.complete(usage.usual())
+        (before,) = readers.read(iter([batch]))
+        reader = readers._idle.get()
+        os.kill(reader._host.pid, signal.SIGKILL)
+        readers._idle.put(reader)
+        (after,) = readers.read(iter([batch]))
+    for (_, one), (_, other) in zip(before, after, strict=True):
+        assert isinstance(one, ReplayBattle)
+        assert isinstance(other, ReplayBattle)
+        assert one.seats[0] is not None
+        assert other.seats[0] is not None
+        np.testing.assert_array_equal(one.seats[0].view, other.seats[0].view)
+
+
+def test_saved_pages_and_their_json_are_the_same_battles(tmp_path: Path):
+    game = open_game("pokemon:gen1ou")
+    assert isinstance(game, PokemonGame)
+    play(game, 2, 5, tmp_path / "saved" / "deep")
+    saved = len(list(tmp_path.rglob("*.html")))
+    figures = run_import(tmp_path / "saved", "--out", tmp_path / "dataset", "--processes", 1)
+    assert (figures["read"], figures["used"]) == (2 * saved, saved)
+    assert figures["dropped"] == {"duplicate": saved}
+
+
+@pytest.mark.parametrize(
+    ("replays", "options", "complaint"),
+    [
+        ([{"id": "gen9ou-1", "log": ""}], ["--format", FORMAT], "Not one of 1 battles can be used"),
+        ([{"id": "gen9ou-1", "log": ""}], [], "No replay says of which format it is"),
+        ([{"id": "gen9ou-1", "log": "x"}], ["--format", "gen9oo"], "gen9ou"),
+        ([{"id": "gen9ou-1", "log": "x"}], ["--processes", "0"], "--processes"),
+        ([{"id": "gen7ou-1", "log": "|tier|[Gen 7] OU"}], [], "cannot be read"),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(
+    replays: list[dict[str, Any]],
+    options: list[str],
+    complaint: str,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+):
+    source = write_lines(tmp_path / "x.jsonl.gz", replays)
+    assert main(["replays", "import", str(source), "--out", str(tmp_path / "dataset"), *options]) == 2
+    told = capfd.readouterr().err
+    assert complaint in told
+    assert "Traceback" not in told
+    assert not list((tmp_path / "dataset").glob("*.parquet"))

@@ -1,0 +1,145 @@
+"""Behaviour cloning: what it learns, from which decisions, however a batch is run."""
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from episodes import CPU
+from learner_setups import build_learner, new_policy, own_data, stale_data, weights
+
+from nemesis.core.trajectory import Trajectories
+from nemesis.learners.batch import to_batch
+from nemesis.policies.policy import Policy
+
+torch.set_num_threads(1)
+
+
+def decided(**changes: Any) -> Trajectories:
+    """Return data of whoever always plays the last legal action."""
+    played = stale_data()
+    last = played.mask.shape[1] - 1 - np.argmax(played.mask[:, ::-1], axis=1)
+    return replace(played, action=last, **changes)
+
+
+def forgotten(trajectories: Trajectories) -> Trajectories:
+    """Return episodes as datasets keep them, without anybody's memory."""
+    return replace(trajectories, memory_row=np.zeros(0, dtype=np.int64), memory=np.zeros((0, 0), dtype=np.float32))
+
+
+def cloned(trajectories: Trajectories, updates: int = 1, policy: Policy | None = None, **settings: Any) -> Policy:
+    policy = policy or new_policy()
+    learner = build_learner("bc", policy, **settings)
+    for _ in range(updates):
+        learner.update(trajectories, 0.0)
+    return policy
+
+
+def judged(policy: Policy, trajectories: Trajectories) -> tuple[torch.Tensor, torch.Tensor]:
+    output = to_batch(trajectories, 64, policy, CPU).run_all(policy)
+    return output.log_probs, output.value
+
+
+def test_it_does_as_was_done_and_tells_who_wins():
+    data = decided()
+    policy = cloned(data, updates=100)
+    log_probs, value = judged(policy, data)
+    assert (log_probs.argmax(-1).numpy() == data.action).mean() > 0.98
+    result = np.repeat(data.result, data.lengths)
+    assert np.corrcoef(value.numpy(), result)[0, 1] > 0.5
+
+
+def test_unknown_actions_teach_the_value_alone():
+    known = np.arange(len(decided().action)) % 3 != 0
+    unknown = decided(known=known)
+    hidden = replace(unknown, action=np.where(known, unknown.action, -1))
+    guessed = replace(unknown, action=np.where(known, unknown.action, np.argmax(unknown.mask, axis=1)))
+    assert torch.equal(weights(cloned(hidden)), weights(cloned(guessed)))
+    assert not torch.equal(weights(cloned(hidden)), weights(cloned(decided())))
+    blank = replace(hidden, known=np.zeros_like(known), action=np.full_like(hidden.action, -1))
+    before, after = new_policy(), cloned(blank)
+    assert torch.equal(weights(before.heads.action), weights(after.heads.action))
+    assert not torch.equal(weights(before.heads.value), weights(after.heads.value))
+
+
+def test_an_action_that_is_known_in_part_is_one_of_several():
+    data = decided()
+    known = np.arange(data.decisions) % 2 == 0
+    several = np.zeros_like(data.mask)
+    several[~known] = data.mask[~known]
+    first = np.argmax(data.mask, axis=1)
+    several[np.arange(data.decisions), first] &= data.mask.sum(axis=1) == 1  # all but the first that is legal
+    partly = replace(data, known=known, possible=several, action=np.where(known, data.action, -1))
+    policy = cloned(partly, updates=100)
+    log_probs, _ = judged(policy, data)
+    told = torch.where(torch.from_numpy(several), log_probs.exp(), 0).sum(-1)[torch.from_numpy(~known)]
+    assert float(told.mean()) > 0.95
+    metrics = build_learner("bc", new_policy()).update(partly, 0.0)
+    start, _ = judged(new_policy(), data)
+    whole = -start[torch.arange(data.decisions), torch.from_numpy(data.action)][torch.from_numpy(known)]
+    parts = -torch.where(torch.from_numpy(several), start.exp(), 0).sum(-1)[torch.from_numpy(several.any(1))].log()
+    assert metrics["action_loss"] == pytest.approx(float(torch.cat([whole, parts]).mean()), rel=1e-5)
+
+
+def test_results_that_did_not_come_by_play_teach_no_value():
+    data = decided()
+    by_play = np.arange(data.episodes) % 2 == 0
+    turned = replace(data, decided=by_play, result=np.where(by_play, data.result, -data.result))
+    assert torch.equal(weights(cloned(replace(data, decided=by_play))), weights(cloned(turned)))
+    assert not torch.equal(weights(cloned(data)), weights(cloned(replace(turned, decided=None))))
+
+
+@pytest.mark.parametrize("memory", ["none", "lstm", "gru", "transformer"])
+def test_how_many_decisions_are_run_at_once_changes_nothing(memory: str):
+    data = forgotten(stale_data())
+    whole, parts = (
+        cloned(data, policy=new_policy(memory=memory), decisions_at_once=size, learning_rate=1e-3)
+        for size in (100_000, 50)
+    )
+    torch.testing.assert_close(weights(whole), weights(parts), rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("memory", ["lstm", "gru", "transformer"])
+def test_sequences_begin_with_the_memory_of_the_policy_itself(memory: str):
+    data = forgotten(own_data(new_policy(3)))
+    assert data.lengths.max() >= 3
+    policy = new_policy(memory=memory)
+    whole = to_batch(data, 64, policy, CPU).run_all(policy)
+    cut = to_batch(data, 1, policy, CPU)
+    torch.testing.assert_close(cut.remembered_by(policy).run_all(policy).log_probs, whole.log_probs)
+    assert not torch.allclose(cut.run_all(policy).log_probs, whole.log_probs, atol=1e-3)
+
+
+def test_label_smoothing_spreads_a_share_over_what_is_legal():
+    data = decided()
+    log_probs, _ = judged(new_policy(), data)
+    rows = torch.arange(len(data.action))
+    hard = -log_probs[rows, torch.from_numpy(data.action)]
+    mask = torch.from_numpy(data.mask)
+    even = -torch.where(mask, log_probs, 0).sum(-1) / mask.sum(-1)
+    expected = float((0.9 * hard + 0.1 * even).mean())
+    metrics = build_learner("bc", new_policy(), label_smoothing=0.1).update(data, 0.0)
+    assert metrics["action_loss"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_rate_warms_up():
+    learner = build_learner("bc", new_policy(), learning_rate={"start": 0.1, "end": 0.0, "warmup": 0.5})
+    rates = [learner.update(decided(), progress)["learning_rate"] for progress in (0.0, 0.25, 0.5, 0.75)]
+    assert rates == pytest.approx([0.0, 0.5 * 0.075, 0.05, 0.025])
+
+
+@pytest.mark.parametrize("algorithm", ["bc", "offline"])
+def test_a_learner_goes_on_from_its_state(algorithm: str):
+    policy, other = new_policy(), new_policy()
+    learner = build_learner(algorithm, policy)
+    for seed in (1, 2):
+        learner.update(stale_data(seed), 0.0)
+    twin = build_learner(algorithm, other)
+    twin.restore(copy.deepcopy(learner.state()))
+    other.load_state_dict(policy.state_dict())
+    for one in (learner, twin):
+        one.update(stale_data(3), 0.5)
+    assert torch.equal(weights(policy), weights(other))
+    assert torch.equal(weights(learner.average), weights(twin.average))

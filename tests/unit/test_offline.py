@@ -1,0 +1,160 @@
+"""Offline actor-critic: returns, weights, critics, and that weighting by advantage plays better than cloning."""
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from episodes import CPU, LEDUC, opened
+from learner_setups import build_learner, new_policy, own_data, stale_data, weights
+
+from nemesis.core.errors import UserError
+from nemesis.learners import offline
+from nemesis.learners.offline import OfflineConfig
+from nemesis.learners.returns import gae, n_step
+from nemesis.policies.policy import Policy
+from nemesis.runtime.actor import Actor, RandomActor
+from nemesis.runtime.matches import play
+
+torch.set_num_threads(1)
+
+
+def learned(policy: Policy | None = None, **settings: Any) -> Policy:
+    policy = policy or new_policy()
+    build_learner("offline", policy, **settings).update(stale_data(), 0.0)
+    return policy
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"weighting": "binary"}, [1.0, 0.2, 0.2, 1.0]),
+        ({"weighting": "binary", "better_weight": 2, "worse_weight": 0.5}, [2.0, 0.5, 0.5, 2.0]),
+        ({"weighting": "filter"}, [1.0, 0.0, 0.0, 1.0]),
+        ({"weighting": "exp", "temperature": 0.5, "largest_weight": 3}, [np.exp(1.0), np.exp(-1.0), 1.0, 3.0]),
+        ({"weighting": "none"}, [1.0, 1.0, 1.0, 1.0]),
+    ],
+)
+def test_weights_of_advantages(settings: dict[str, Any], expected: list[float]):
+    advantage = torch.tensor([0.5, -0.5, 0.0, 4.0])
+    assert offline.weights(advantage, OfflineConfig.model_validate(settings)).tolist() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 10])
+def test_n_step_returns_are_those_of_the_definition(steps: int):
+    offsets = np.array([0, 1, 5, 8])
+    generator = torch.Generator().manual_seed(0)
+    reward, value = (torch.rand(8, generator=generator) for _ in range(2))
+    given = n_step(reward, value, offsets, 0.9, steps)
+    for first, last in pairwise(offsets):
+        for row in range(first, last):
+            until = min(row + steps, last)
+            expected = sum(0.9 ** (place - row) * float(reward[place]) for place in range(row, until))
+            expected += 0.9**steps * float(value[row + steps]) if row + steps < last else 0.0
+            assert float(given[row]) == pytest.approx(expected, rel=1e-5)
+
+
+def test_one_step_is_td_without_traces():
+    offsets = np.array([0, 4, 6])
+    reward, value = torch.rand(6), torch.rand(6)
+    torch.testing.assert_close(n_step(reward, value, offsets, 0.8, 1), value + gae(reward, value, offsets, 0.8, 0.0))
+
+
+def test_without_weights_and_critic_it_is_cloning():
+    clone = new_policy()
+    build_learner("bc", clone, value_weight=0.0).update(stale_data(), 0.0)
+    assert torch.equal(weights(learned(weighting="none", value_weight=0.0)), weights(clone))
+    assert not torch.equal(weights(learned(weighting="filter", value_weight=0.0)), weights(clone))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"discount": 0.5},
+        {"value_lambda": 0.0},
+        {"returns": "n_step"},
+        {"returns": "n_step", "steps": 1},
+        {"weighting": "exp"},
+        {"weighting": "exp", "temperature": 0.1},
+        {"worse_weight": 0.7},
+    ],
+)
+def test_every_setting_changes_what_is_learned(change: dict[str, Any]):
+    base = {"weighting": change.get("weighting", "binary")} if "temperature" in change else {}
+    assert not torch.equal(weights(learned(**base)), weights(learned(**change)))
+
+
+def test_a_critic_of_actions_weighs_by_its_own_judgement():
+    policy = new_policy(action_values=True)
+    metrics = build_learner("offline", policy, critic="actions").update(stale_data(), 0.0)
+    assert metrics["action_value_loss"] > 0
+    other = new_policy(action_values=True)
+    build_learner("offline", other).update(stale_data(), 0.0)
+    assert not torch.equal(weights(policy), weights(other))
+    with pytest.raises(UserError, match=r"policy\.action_values=true"):
+        learned(critic="actions")
+
+
+def test_a_critic_of_actions_learns_what_they_earn():
+    policy = new_policy(action_values=True)
+    learner = build_learner("offline", policy, critic="actions", value_lambda=1.0, weighting="none")
+    data = stale_data()
+    losses = [learner.update(data, 0.0)["action_value_loss"] for _ in range(60)]
+    assert losses[-1] < 0.8 * losses[0]
+
+
+def test_further_discounts_have_values_of_their_own():
+    policy = new_policy(horizons=2)
+    before = weights(policy.heads.horizons)
+    build_learner("offline", policy, more_discounts=(0.9, 0.5)).update(stale_data(), 0.0)
+    assert not torch.equal(weights(policy.heads.horizons), before)
+    with pytest.raises(UserError, match=r"policy\.horizons"):
+        learned(more_discounts=(0.9,))
+
+
+def test_unknown_actions_carry_rewards_but_are_not_copied():
+    data = stale_data()
+    known = np.arange(data.decisions) % 2 == 0
+    hidden = replace(data, known=known, action=np.where(known, data.action, -1))
+    for settings in ({}, {"critic": "actions"}):
+        policy, other = (new_policy(action_values=True) for _ in range(2))
+        build_learner("offline", policy, **settings).update(hidden, 0.0)
+        build_learner("offline", other, **settings).update(replace(data, known=known), 0.0)
+        assert torch.equal(weights(policy), weights(other))
+
+
+def test_results_that_did_not_come_by_play_reach_nobody():
+    data = stale_data()
+    by_play = np.arange(data.episodes) % 2 == 0
+    turned = replace(data, decided=by_play, result=np.where(by_play, data.result, -data.result))
+    for settings in ({}, {"critic": "actions"}, {"returns": "n_step"}):
+        policy, other = (new_policy(action_values=True) for _ in range(2))
+        build_learner("offline", policy, **settings).update(replace(data, decided=by_play), 0.0)
+        build_learner("offline", other, **settings).update(turned, 0.0)
+        assert torch.equal(weights(policy), weights(other))
+
+
+def test_shaping_reaches_the_critic():
+    data = stale_data()
+    shaped = replace(data, potential=np.linspace(-0.5, 0.5, data.decisions, dtype=np.float32))
+    plain, other = new_policy(), new_policy()
+    build_learner("offline", plain).update(data, 0.0)
+    build_learner("offline", other).update(shaped, 0.0)
+    assert not torch.equal(weights(plain), weights(other))
+
+
+def test_weighting_by_advantage_plays_better_than_cloning():
+    game = opened(LEDUC)
+    data = own_data(new_policy(5))
+    returns = {}
+    for weighting in ("none", "filter"):
+        policy = new_policy()
+        learner = build_learner("offline", policy, weighting=weighting, value_lambda=1.0, learning_rate=3e-3)
+        for seed in range(150):
+            learner.update(own_data(new_policy(5), seed) if seed < 20 else data, 0.0)
+        actor = Actor(policy, 128, CPU, seed=0)
+        (score,) = play(game, actor, [RandomActor(1)], matches=2000, slots=128, seed=2)
+        returns[weighting] = score.mean
+    assert returns["filter"] > returns["none"] + 0.02

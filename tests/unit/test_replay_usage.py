@@ -1,0 +1,37 @@
+"""What is usual: counts add up in any order, and come in one."""
+
+from itertools import permutations
+
+from nemesis.games.pokemon.replay_usage import Usage
+
+PARTS = [
+    {"snorlax": {"moves": {"bodyslam": 2, "rest": 1}, "item": {"leftovers": 1}}},
+    {
+        "snorlax": {"moves": {"rest": 1, "amnesia": 3}, "item": {"sitrusberry": 1}},
+        "chansey": {"ability": {"healer": 1}},
+    },
+    {"snorlax": {"moves": dict.fromkeys("abcdefghij", 1)}},
+]
+
+
+def test_what_is_usual_does_not_depend_on_the_order():
+    found = []
+    for order in permutations(PARTS):
+        usage = Usage()
+        for part in order:
+            usage.add(part)
+        found.append(usage.usual())
+    assert all(one == found[0] for one in found)
+    assert list(found[0]) == ["chansey", "snorlax"]
+    assert list(found[0]["snorlax"]["moves"].items())[:4] == [("amnesia", 3), ("bodyslam", 2), ("rest", 2), ("a", 1)]
+    assert [list(one["snorlax"]["moves"]) for one in found] == [list(found[0]["snorlax"]["moves"])] * len(found)
+    assert found[0]["snorlax"]["item"] == {"leftovers": 1, "sitrusberry": 1}
+    assert found[0]["chansey"] == {"ability": {"healer": 1}}
+
+
+def test_what_is_too_rare_is_left_out():
+    usage = Usage()
+    usage.add({"snorlax": {"moves": {"rest": 2, **{f"move{number}": 1 for number in range(100)}}}})
+    moves = usage.usual()["snorlax"]["moves"]
+    assert len(moves) == 64
+    assert moves["rest"] == 2
