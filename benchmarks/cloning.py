@@ -28,9 +28,10 @@ from nemesis.data.split import Shares, episodes_of
 from nemesis.presets import load_preset
 from nemesis.runtime.assembly import open_game_of
 from nemesis.runtime.config import RunConfig
+from nemesis.runtime.examination import BEST
 from nemesis.runtime.policy_files import load_policy_file
 from nemesis.runtime.prediction import Foretell, Prediction, foretell_by, predict
-from nemesis.runtime.training import BEST, train
+from nemesis.runtime.training import train
 
 PRESET = "vgc_bc"
 QUICK = ("updates=20", "evaluation.interval=10", "collection.decisions=256")

@@ -5,7 +5,7 @@
     metrics.jsonl      one line per report                                     (metrics.py)
     tensorboard/       the same numbers as TensorBoard events                  (metrics.py)
     checkpoints/       one folder per checkpoint                               (checkpoints.py)
-    best.safetensors   the policy that foretold held-out battles best          (prediction.py)
+    best.safetensors   the policy that foretold held-out battles best          (examination.py)
     replays/           matches that can be watched, where a game has them      (replays.py)
     run.log            what the package logged
     lock, holder.json  who is writing here now

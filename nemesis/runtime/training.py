@@ -9,7 +9,6 @@ import logging
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 from typing import TypeAlias, cast
@@ -22,12 +21,9 @@ from nemesis.core.config import ConfigError, build_config
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
 from nemesis.core.trajectory import Trajectories
-from nemesis.data.held_out import read_held_out
 from nemesis.learners.cloning import CloningConfig
 from nemesis.learners.data_parallel import add_up, any_of
-from nemesis.learners.interface import PolicyModule
 from nemesis.policies.policy import Policy
-from nemesis.runtime.actor import Actor
 from nemesis.runtime.assembly import build_learner, build_policy, choose_device, open_game_of, take_weights
 from nemesis.runtime.checkpoints import Checkpoint, files_named, newest_valid, prune, save_checkpoint
 from nemesis.runtime.collection import Collection, SerialCollection
@@ -35,21 +31,17 @@ from nemesis.runtime.collector import Clock, Harvest
 from nemesis.runtime.config import RunConfig
 from nemesis.runtime.data_collection import DataCollection
 from nemesis.runtime.display import Display, open_display
-from nemesis.runtime.evaluation import measure
+from nemesis.runtime.examination import BEST, Examiner
 from nemesis.runtime.freed_memory import keep_freed_memory
 from nemesis.runtime.interrupts import Interrupts, StoppedError
 from nemesis.runtime.lineups import MAIN, files_of
-from nemesis.runtime.matches import play
 from nemesis.runtime.metrics import Metrics, check_tracking
-from nemesis.runtime.opponents import opponent_names
 from nemesis.runtime.opposition import Opposition, SelfPlay
 from nemesis.runtime.outcome import outcome
 from nemesis.runtime.parallel import ParallelCollection
-from nemesis.runtime.policy_files import policy_path, save_policy
-from nemesis.runtime.prediction import SCORE, foretell_by, predict
+from nemesis.runtime.policy_files import policy_path
 from nemesis.runtime.process_group import learns_along, process_group
 from nemesis.runtime.random_states import capture_random_states, restore_random_states
-from nemesis.runtime.replays import NoReplaysError, record
 from nemesis.runtime.reporter import Reporter
 from nemesis.runtime.rewards import Rewards
 from nemesis.runtime.run_directory import RunDirectory, environment
@@ -57,10 +49,7 @@ from nemesis.runtime.state_tree import flatten_state, unflatten_state
 
 _log = logging.getLogger(__name__)
 
-_RATING_MATCHES = 512  # per pair of references
-_REPLAYS = 4  # saved at the end of a run
 _MAY_CHANGE = ("updates", "device", "threads", "evaluation", "checkpoints", "tracking", "pokemon.node")
-BEST = "best.safetensors"
 _MUCH_STALE = 0.1  # share of a batch
 
 
@@ -126,9 +115,8 @@ class Run:
         self.config = config
         self.device = choose_device(config)
         self.game = open_game_of(config)
-        self.opponents = opponent_names(self.game, config.evaluation.opponents)
         self.rewards = Rewards(config.reward, self.game)
-        weights, matches, _, minibatches, self._rating_seed = (
+        weights, matches, _, minibatches, ratings = (
             int(seed.generate_state(1)[0]) for seed in np.random.SeedSequence(config.seed).spawn(5)
         )
         random.seed(weights)
@@ -137,7 +125,8 @@ class Run:
         self.policy = build_policy(config, self.game).to(self.device)
         if config.policy.init and new:
             take_weights(self.policy, policy_path(config.policy.init), self.game, config.policy.init_parts)
-        self.learner = build_learner(self.policy, config, self.device, minibatches, self._rate)
+        self.examiner = Examiner(config, self.game, self.device, ratings, self.stop)
+        self.learner = build_learner(self.policy, config, self.device, minibatches, self.examiner.rate)
         self.clock = Clock()
         self.opposition = open_opposition(config, self.game, folder)
         self.collection = self._open_collection(folder, matches)
@@ -196,31 +185,12 @@ class Run:
     def evaluate(self) -> dict[str, float]:
         """Measure the last weights, the averaged ones, or both; nothing if the run is stopped meanwhile."""
         started = perf_counter()
-        wanted = self.config.evaluation.weights
-        values: dict[str, float] = {}
         try:
-            if wanted != "average":
-                values |= self._measure(self.policy)
-            if wanted != "last":
-                values |= {f"{name}_average": value for name, value in self._measure(self._average).items()}
+            values = self.examiner.examine(self.policy, self._average)
         except StoppedError:
             return {}
         self.clock.other += perf_counter() - started
         return values
-
-    def record(self, folder: Path) -> Path | None:
-        """Save some matches against the strongest opponent, and return the one that went best; None if none can be."""
-        opponent = opponent_names(self.game)[-1]
-        policy = self.policy if self.config.evaluation.weights == "last" else self._average
-        seed = self.config.seed
-        folder = folder / f"update-{self.update:08d}"
-        try:
-            saved = record(
-                self.game, policy, self.device, opponent=opponent, matches=_REPLAYS, seed=seed, folder=folder
-            )
-        except NoReplaysError:
-            return None
-        return max(saved, key=lambda replay: replay.earned).path if saved else None
 
     def save(self, root: Path) -> Path:
         """Write a checkpoint, and drop what need not be kept."""
@@ -306,7 +276,7 @@ class Run:
             if not resumed:
                 self.opposition.begin()
                 metrics.write(0, reporter.evaluated(self.update, self.evaluate()))
-                self._keep_best(directory.path, reporter.history)
+                self._keep_best(directory.path, reporter)
                 self.save(root)
             while self.update < config.updates and not any_of(interrupts.waiting, self.device):
                 try:
@@ -316,7 +286,7 @@ class Run:
                 last = self.update == config.updates
                 if last or self.update % config.evaluation.interval == 0:
                     values |= reporter.evaluated(self.update, self.evaluate())
-                    self._keep_best(directory.path, reporter.history)
+                    self._keep_best(directory.path, reporter)
                 metrics.write(self.update, values | reporter.report(self.update, self._decisions, values))
                 if last or self.update % config.checkpoints.interval == 0:
                     metrics.flush()
@@ -332,9 +302,13 @@ class Run:
             _say(console, sentence)
         if (directory.path / BEST).exists():
             _say(console, f"The policy that foretold held-out battles best is {directory.path / BEST}.")
-        if replay := self.record(directory.replays_path):
+        replays = directory.replays_path / f"update-{self.update:08d}"
+        if replay := self.examiner.record(self.policy, self._average, replays):
             _say(console, f"Watch one of its battles: {replay}")
         _say(console, f"The run is in {directory.path}; measure it with `nemesis evaluate {directory.path}`.")
+
+    def _keep_best(self, folder: Path, reporter: Reporter) -> None:
+        self.examiner.keep_best(folder, self.policy, self._average, self.update, reporter.history)
 
     def go_along(self) -> None:
         """Run to the end beside the process that has the run."""
@@ -389,67 +363,6 @@ class Run:
     @property
     def _average(self) -> Policy:
         return cast("Policy", self.learner.average)
-
-    def _measure(self, policy: Policy) -> dict[str, float]:
-        """Measure how strong a policy is and, where battles are held out, how well it foretells them."""
-        evaluation, slots = self.config.evaluation, self.config.collection.slots
-        strength = measure(
-            self.game,
-            policy,
-            self.device,
-            opponents=self.opponents,
-            matches=evaluation.matches,
-            slots=slots,
-            seed=self.config.seed,
-            stop=self.stop,
-        )
-        if not self._held_out:
-            return strength.metrics()
-        foretell = foretell_by(policy, self.device, self.config.learner.sequence_length)
-        return strength.metrics() | predict(foretell, self._held_out, self.game).metrics()
-
-    @cached_property
-    def _held_out(self) -> list[Trajectories]:
-        """The battles that are never learned from, read when they are first asked for."""
-        data = self.config.data
-        return read_held_out(data, self.game) if data.sources and data.held_out else []
-
-    def _keep_best(self, folder: Path, history: Sequence[tuple[int, dict[str, float]]]) -> None:
-        """Write the policy as best.safetensors if none before foretold held-out battles so well."""
-        scores = {SCORE: self.policy, f"{SCORE}_average": self._average}
-        if not history or history[-1][0] != self.update:  # the evaluation was left off
-            return
-        told = [{name: values[name] for name in scores if name in values} for _, values in history]
-        if not told[-1]:
-            return
-        name, score = max(told[-1].items(), key=lambda item: item[1])
-        if any(max(before.values(), default=0.0) >= score for before in told[:-1]):
-            return
-        about = {"update": self.update, SCORE: score, "config": self.config.model_dump(mode="json")}
-        save_policy(folder / BEST, scores[name], self.config.policy, self.game, about)
-
-    def _rate(self, policies: Sequence[PolicyModule]) -> list[float]:
-        """Rate policies by their mean return against each other; raises if the run is stopped meanwhile."""
-        rating = np.zeros(len(policies))
-        slots = min(self.config.collection.slots, _RATING_MATCHES)
-        for first in range(len(policies)):
-            for second in range(first):
-                one, other = (
-                    Actor(cast("Policy", policies[number]), slots, self.device, self._rating_seed + number)
-                    for number in (first, second)
-                )
-                (score,) = play(
-                    self.game,
-                    one,
-                    [other],
-                    matches=_RATING_MATCHES,
-                    slots=slots,
-                    seed=self._rating_seed,
-                    stop=self.stop,
-                )
-                rating[first] += score.mean
-                rating[second] -= score.mean
-        return rating.tolist()
 
 
 def _changed(config: RunConfig, overrides: Sequence[str]) -> RunConfig:

@@ -19,10 +19,11 @@ from nemesis.core.errors import UserError
 from nemesis.runtime import assembly
 from nemesis.runtime.actor import RandomActor, ScriptedActor
 from nemesis.runtime.config import RunConfig
+from nemesis.runtime.examination import BEST
 from nemesis.runtime.metrics import read_metrics
 from nemesis.runtime.policy_files import load_policy_file, read_facts
 from nemesis.runtime.prediction import SCORE
-from nemesis.runtime.training import BEST, Run, resume, train
+from nemesis.runtime.training import Run, resume, train
 
 torch.set_num_threads(1)
 

@@ -20,9 +20,10 @@ from nemesis.core.config import ConfigError, build_config
 from nemesis.core.errors import UserError
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners.interface import PolicyModule
-from nemesis.runtime import assembly, training
+from nemesis.runtime import assembly, examination
 from nemesis.runtime.assembly import find_checkpoint
 from nemesis.runtime.config import RunConfig
+from nemesis.runtime.examination import Examiner
 from nemesis.runtime.outcome import outcome
 from nemesis.runtime.training import Run, resume, train
 
@@ -108,19 +109,21 @@ def test_a_run_that_is_stopped_while_references_are_rated_goes_on_exactly(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(training, "_RATING_MATCHES", 20)
+    monkeypatch.setattr(examination, "_RATING_MATCHES", 20)
     settings = [f"learner.{one}" for one in ("algorithm=portfolio", "keep=best", "references=2", "add_interval=1")]
     straight, stopped = tmp_path / "straight", tmp_path / "stopped"
     trained(straight, "updates=6", *settings)
-    rate = Run._rate
+    rate, rated = Examiner.rate, 0
 
-    def interrupted_rate(run: Run, policies: Sequence[PolicyModule]) -> list[float]:
-        if run.update == 4:
+    def interrupted_rate(examiner: Examiner, policies: Sequence[PolicyModule]) -> list[float]:
+        nonlocal rated
+        rated += 1
+        if rated == 3:  # one at each update from the third on
             signal.raise_signal(signal.SIGTERM)
-        return rate(run, policies)
+        return rate(examiner, policies)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Run, "_rate", interrupted_rate)
+        patch.setattr(Examiner, "rate", interrupted_rate)
         with pytest.raises(KeyboardInterrupt):
             trained(stopped, "updates=6", *settings)
     assert find_checkpoint(stopped).update == 4  # the update was left off at once
