@@ -67,7 +67,7 @@ export class BattleReading {
     this.log = log;
     this.knowledge = gatherTeams(format.dex, this.log);
     this.tracker = new Tracker(format.dex);
-    const teams = this.knowledge.map((known, seat) => format.complete(known, format.dex, `${log.key}|${seat}`));
+    const teams = this.knowledge.map((known, seat) => format.complete(known, format.dex, log, seat));
     /** @type {SeatReplay[]} */
     this.seats = teams.map((team, seat) => {
       const arrivals = this.knowledge[seat].team.map((known) => known.arrivals);

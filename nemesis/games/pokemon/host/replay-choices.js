@@ -51,7 +51,8 @@ export function readTurn(space, request, bits, seen) {
   const tables = seen.map((sighting, slot) => fittingOptions(space, request, slot, sighting));
   const fitting = fittingActions(space, bits, tables);
   if (!fitting.length) {
-    const slot = fittingActions(space, bits, [tables[0], null]).length ? 1 : 0;
+    const any = Array(OPTIONS).fill(true);
+    const slot = space.slots > 1 && fittingActions(space, bits, [tables[0], any]).length ? 1 : 0;
     return { action: -1, possible: null, flags: READ.contradiction, problem: problemOf(request, slot, seen[slot]) };
   }
   // Where moves are hidden, that nothing else fits means nothing.
@@ -70,19 +71,29 @@ export function readTurn(space, request, bits, seen) {
 /**
  * @param {{slots: number}} space
  * @param {Uint8Array} bits legal mask
- * @param {(boolean[] | null)[]} tables by slot, which of its options fit; null for all
+ * @param {boolean[][]} tables by slot, which of its options fit
  * @returns {number[]} the legal actions of a turn that fit
  */
 function fittingActions({ slots }, bits, [first, second]) {
+  const legal = (/** @type {number} */ index) => bits[index >> 3] & (1 << (index & 7));
+  const ones = optionsIn(first);
+  if (slots === 1) return ones.filter(legal);
+  const others = optionsIn(second);
   const found = [];
-  const count = slots === 1 ? LEAD : TURNS;
-  for (let index = 0; index < count; index++) {
-    if (!(bits[index >> 3] & (1 << (index & 7)))) continue;
-    const [one, other] = slots === 1 ? [index, -1] : [Math.floor(index / OPTIONS), index % OPTIONS];
-    if (first && !first[one]) continue;
-    if (slots === 1 || !second || second[other]) found.push(index);
+  for (const one of ones) {
+    for (const other of others) if (legal(one * OPTIONS + other)) found.push(one * OPTIONS + other);
   }
   return found;
+}
+
+/**
+ * @param {boolean[]} table
+ * @returns {number[]}
+ */
+function optionsIn(table) {
+  const options = [];
+  for (let option = 0; option < table.length; option++) if (table[option]) options.push(option);
+  return options;
 }
 
 /**

@@ -9,6 +9,7 @@ import { Luck } from './replay-luck.js';
 import { lexiconOf, toId } from './tracker-lexicon.js';
 import { HIDDEN_ITEM } from './tracker-own.js';
 
+/** @import { Log } from './replay-log.js' */
 /** @import { Knowledge, Known } from './replay-teams.js' */
 /** @import { Usual } from './replay-usage.js' */
 /** @import { SpeciesFacts } from './tracker-lexicon.js' */
@@ -36,7 +37,7 @@ export const GUESSED = {
  * @property {{species: string, moves: string[]} | null} uncrowned what it is at team preview, if a crown changes it then
  */
 
-/** @typedef {(knowledge: Knowledge, dex: any, key: string) => Member[]} Complete what is drawn follows from the key */
+/** @typedef {(knowledge: Knowledge, dex: any, log: Log, seat: number) => Member[]} Complete */
 
 const BEST_STATS_UNTIL = 2; // generations in which nothing speaks against the highest values
 const MOVES = 4;
@@ -49,10 +50,11 @@ const STATS = ['atk', 'def', 'spa', 'spd', 'spe'];
  * @returns {Complete}
  */
 export function completing(usual) {
-  return ({ team, sheet }, dex, key) => {
-    const species = usual ? speciesOf(team, lexiconOf(dex), usual, new Luck(`${key}|team`)) : team.map((one) => one.species);
+  return ({ team, sheet }, dex, { text }, seat) => {
+    const luck = new Luck(text, String(seat));
+    const species = usual ? speciesOf(team, lexiconOf(dex), usual, luck) : team.map((known) => known.species);
     return team.map((known, number) => {
-      const fill = usual && species[number] ? fillings(known, species[number], dex, usual, new Luck(`${key}|${number}`)) : null;
+      const fill = usual && species[number] ? fillings(known, species[number], dex, usual, luck) : null;
       return memberOf(known, species[number], sheet, dex, fill);
     });
   };
@@ -69,6 +71,7 @@ export function completing(usual) {
  */
 function speciesOf(team, lexicon, usual, luck) {
   const seen = team.flatMap(({ species }) => species ?? []);
+  if (seen.length === team.length) return seen;
   const taken = new Set(seen.map(({ base }) => base));
   const free = (/** @type {string} */ id) => !taken.has(lexicon.species(id).base);
   /** @type {Record<string, number>} */
@@ -107,9 +110,9 @@ function memberOf(known, species, sheet, dex, fill) {
     gender: known.gender,
     moves,
     uncrowned: species && royal ? { species: species.base, moves: replaced(moves, royal, 'ironhead') } : null,
-    item: known.item ?? fill?.item ?? HIDDEN_ITEM,
-    ability: known.ability ?? fill?.ability ?? '',
-    tera: known.tera ?? fill?.tera ?? '',
+    item: (fill ?? known).item ?? HIDDEN_ITEM,
+    ability: (fill ?? known).ability ?? '',
+    tera: (fill ?? known).tera ?? '',
     told: { item: known.item ?? HIDDEN_ITEM, ability: known.ability ?? '' },
     stats: Object.fromEntries(STATS.map((stat) => [stat, stats?.[stat] ?? 0])),
     maxHp: stats?.hp ?? 0,
@@ -136,7 +139,7 @@ function guessesOf(known, moves) {
   return guessed;
 }
 
-/** @typedef {{moves: string[], item?: string, ability?: string, tera?: string}} Filling */
+/** @typedef {{moves: string[], item?: string, ability?: string, tera?: string}} Filling `moves` are those to be added */
 
 /**
  * @param {Known} known
@@ -144,23 +147,23 @@ function guessesOf(known, moves) {
  * @param {any} dex
  * @param {Map<string, Usual>} usual
  * @param {Luck} luck
- * @returns {Filling} what is drawn or, of what nobody ever showed, what the simulator itself takes if a team does not say
+ * @returns {Filling} what is told, else drawn or, of what nobody ever showed, what the simulator takes if a team does not say
  */
-function fillings({ moves: told }, { id }, dex, usual, luck) {
+function fillings(known, { id }, dex, usual, luck) {
   const { moves = {}, item = {}, ability = {}, tera = {} } = usual.get(id) ?? {};
   const { abilities, types } = dex.species.get(id);
   /** @type {string[]} */
   const others = [];
-  while (told.length + others.length < MOVES) {
-    const next = luck.pick(moves, (one) => !told.includes(one) && !others.includes(one));
+  while (!known.allMoves && known.moves.length + others.length < MOVES) {
+    const next = luck.pick(moves, (one) => !known.moves.includes(one) && !others.includes(one));
     if (!next) break;
     others.push(next);
   }
   return {
     moves: others,
-    item: luck.pick(item),
-    ability: luck.pick(ability) ?? (dex.gen >= 3 ? toId(abilities[0] ?? '') : undefined),
-    tera: luck.pick(tera) ?? toId(types[0] ?? ''),
+    item: known.item ?? luck.pick(item),
+    ability: known.ability ?? luck.pick(ability) ?? (dex.gen >= 3 ? toId(abilities[0] ?? '') : undefined),
+    tera: known.tera ?? luck.pick(tera) ?? toId(types[0] ?? ''),
   };
 }
 

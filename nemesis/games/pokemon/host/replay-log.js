@@ -2,8 +2,6 @@
 //
 // A log is untrusted: whatever it holds ends in a result or in a `ReplayError` that names the line.
 
-import { createHash } from 'node:crypto';
-
 import { toId } from './tracker-lexicon.js';
 
 const MOST_CHARACTERS = 2_000_000;
@@ -64,7 +62,7 @@ export function guarded(lines, place, action) {
 
 /**
  * @typedef {object} Log
- * @property {string} key a hash of the log
+ * @property {string} text all of it
  * @property {string[]} lines
  * @property {Stop[]} stops
  * @property {string} format id, as the log names it
@@ -87,7 +85,7 @@ export function readLog(text) {
   const names = ['', ''];
   /** @type {Log} */
   const log = {
-    key: createHash('sha256').update(text).digest('hex'), lines, stops: stopsOf(lines), format: '', slots: 0, generation: 0, rated: false, players: ['', ''],
+    text, lines, stops: stopsOf(lines), format: '', slots: 0, generation: 0, rated: false, players: ['', ''],
     ratings: [0, 0], winner: -2, ending: 'played',
   };
   const fallen = [false, false]; // in this turn

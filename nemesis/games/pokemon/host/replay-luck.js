@@ -1,13 +1,17 @@
-// Luck that follows from a text alone, so that whoever reads a log, and whenever, draws the same.
+// Luck that follows from a log alone, so that whoever reads it, and whenever, draws the same.
 
 import { createHash } from 'node:crypto';
 
 const BYTES = 4; // of one number
 
 export class Luck {
-  /** @param {string} key what it follows from */
-  constructor(key) {
-    this.key = key;
+  /**
+   * @param {string} text of the log
+   * @param {string} purpose what is drawn
+   */
+  constructor(text, purpose) {
+    this.text = text;
+    this.purpose = purpose;
     this.blocks = 0;
     this.block = Buffer.alloc(0);
     this.place = 0;
@@ -16,7 +20,7 @@ export class Luck {
   /** @returns {number} from 0 to 1, which it is not */
   next() {
     if (this.place === this.block.length) {
-      this.block = createHash('sha256').update(`${this.key}|${this.blocks++}`).digest();
+      this.block = createHash('sha256').update(`${this.purpose}|${this.blocks++}|`).update(this.text).digest();
       this.place = 0;
     }
     const number = this.block.readUInt32LE(this.place);
