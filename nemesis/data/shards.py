@@ -20,14 +20,15 @@
     value     float32        that the policy predicted; nan if nobody did
 
 The footer holds, as JSON under `nemesis`, the version of this table, the game, the version of its view record (which
-covers the vocabulary), its number of actions, and what is in the shard. A row group holds whole battles, so that any
-can be read alone, and every page has a checksum.
+covers the vocabulary), its number of actions, what is in the shard, and the options that it was made with. A row group
+holds whole battles, so that any can be read alone, and every page has a checksum.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +52,9 @@ _READ = (
     *_TEXTS, "seat", "step", "tick", "view", "mask", "action", "possible", "guessed", "reward", "result", "rating",
     "log_prob", "value",
 )  # fmt: skip
+
+
+Options: TypeAlias = Mapping[str, bool]  # by which episodes were made, and which must not be mixed
 
 
 class DatasetError(UserError):
@@ -114,13 +118,15 @@ class _Footer(Settings):
     schema_version: int
     kind: Kind
     summary: Summary
+    options: Options
 
 
 class ShardFile:
     """A shard that is being written, row group by row group."""
 
-    def __init__(self, path: Path, kind: Kind) -> None:
+    def __init__(self, path: Path, kind: Kind, options: Options) -> None:
         self._kind = kind
+        self._options = options
         self._schema = kind.columns
         dictionary = [name for name in self._schema.names if name not in _PLAIN]
         self._writer = pq.ParquetWriter(
@@ -135,7 +141,7 @@ class ShardFile:
 
     def close(self) -> None:
         """Write the footer, without which the file is worth nothing."""
-        footer = _Footer(schema_version=SCHEMA, kind=self._kind, summary=self.summary)
+        footer = _Footer(schema_version=SCHEMA, kind=self._kind, summary=self.summary, options=self._options)
         self._writer.add_key_value_metadata({_KEY: footer.model_dump_json()})
         self._writer.close()
 
@@ -151,6 +157,7 @@ class Shard:
     path: Path
     kind: Kind
     summary: Summary
+    options: Options
     row_groups: tuple[int, ...]  # decisions of each
 
     def read(self, row_group: int) -> Episodes:
@@ -199,7 +206,7 @@ def open_shard(path: Path) -> Shard:
     groups = tuple(metadata.row_group(number).num_rows for number in range(metadata.num_row_groups))
     if metadata.schema.to_arrow_schema().names != footer.kind.columns.names:
         raise DatasetError(f"{path} does not have the columns of a shard; make the dataset again.")
-    return Shard(path, footer.kind, footer.summary, groups)
+    return Shard(path, footer.kind, footer.summary, footer.options, groups)
 
 
 def _damaged(path: Path, error: Exception) -> DatasetError:

@@ -11,7 +11,7 @@ from nemesis.core.files import sync
 from nemesis.core.game import GameSpec
 from nemesis.data.dataset import CARD, Card, shard_number, shard_path, shard_paths, write_card
 from nemesis.data.episodes import ENDINGS, Episodes, joined
-from nemesis.data.shards import DatasetError, Kind, Shard, ShardFile, open_shard
+from nemesis.data.shards import DatasetError, Kind, Options, Shard, ShardFile, open_shard
 
 SHARD_DECISIONS = 1 << 16
 ROW_GROUP_DECISIONS = 1 << 11
@@ -28,11 +28,16 @@ class DatasetWriter:
         spec: GameSpec,
         *,
         add: bool = False,
+        options: Options | None = None,
         shard_decisions: int = SHARD_DECISIONS,
         row_group_decisions: int = ROW_GROUP_DECISIONS,
     ) -> None:
-        """Begin in a folder that is new or empty or, to `add`, in one that has a dataset, finished or not."""
+        """Begin in a folder that is new or empty or, to `add`, in one that has a dataset, finished or not.
+
+        What the dataset has must not have been made with other `options` of the same name.
+        """
         self.path = path
+        self._options = options or {}
         self._kind = Kind.of(spec)
         self._limits = shard_decisions, min(row_group_decisions, shard_decisions)
         self._lock = FileLock(_prepared(path) / "lock", thread_local=False)
@@ -130,13 +135,20 @@ class DatasetWriter:
                 f"{self.path} is of {shard.kind.game} with views of version {shard.kind.views}; "
                 f"{self._kind.game} with {self._kind.views} cannot be added to it."
             )
+        for name, value in self._options.items():
+            if shard.options.get(name, value) != value:
+                made = "without" if value else "with"
+                raise DatasetError(
+                    f"{self.path} was made {made} {name}, and what is to be added is not; do it alike, or name another "
+                    "--out."
+                )
         return shard
 
     def _write_waiting(self) -> None:
         if not self._waiting:
             return
         if self._open is None:
-            self._open = ShardFile(self.path / _TEMPORARY, self._kind)
+            self._open = ShardFile(self.path / _TEMPORARY, self._kind, self._options)
         self._open.write(joined(self._waiting))
         self._written += self._waiting_decisions
         self._waiting, self._waiting_decisions = [], 0

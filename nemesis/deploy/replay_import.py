@@ -131,7 +131,7 @@ def import_replays(
     report = ImportReport(chosen.id)
     begun = perf_counter()
     with (
-        DatasetWriter(out, game.spec, add=add) as writer,
+        DatasetWriter(out, game.spec, add=add, options={"completion": completion}) as writer,
         ReplayReaders(game, processes or _cores(), unfinished=unfinished) as readers,
     ):
         report.starting = perf_counter() - begun

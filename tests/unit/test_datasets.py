@@ -280,6 +280,19 @@ def test_a_dataset_of_something_else_is_refused(tmp_path: Path, change: dict[str
         DatasetWriter(tmp_path, other, add=True)
 
 
+def test_what_was_made_otherwise_is_not_mixed(tmp_path: Path):
+    first, second = halves(episodes())
+    with DatasetWriter(tmp_path, SPEC, options={"completion": False}) as writer:
+        writer.append(first)
+        writer.finish()
+    with pytest.raises(UserError, match="was made without completion, and what is to be added is not"):
+        DatasetWriter(tmp_path, SPEC, add=True, options={"completion": True})
+    with DatasetWriter(tmp_path, SPEC, add=True, options={"completion": False}) as writer:
+        writer.append(second)
+        writer.finish()
+    assert_same(read_all(tmp_path), episodes())
+
+
 def test_where_nothing_is_the_sentence_says_how_to_make_it(tmp_path: Path):
     shutil.rmtree(tmp_path)
     with pytest.raises(UserError, match=r"no dataset in .*; make one with `nemesis collect"):

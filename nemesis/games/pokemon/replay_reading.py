@@ -146,6 +146,12 @@ class ReplayReader:
         """Read with a host that was told the format."""
         self._host = host
         self._space = action_space(battle_format.slots, battle_format.brought)
+        codes = {
+            kind.__name__.lower(): {name.lower(): flag.value for name, flag in kind.__members__.items()}
+            for kind in (Read, Guessed)
+        }
+        if host.ask("codes") != codes:
+            raise HostError("The host marks what it reads by other bits than those that are known here.")
 
     def read(self, logs: Sequence[tuple[str, str]], *, played: bool = False) -> list[ReplayBattle | ReplayError]:
         """Return what each log (id, text) tells, in order; perhaps only of battles that were played to their end."""

@@ -162,28 +162,25 @@ def _json(part: _Part) -> Iterator[Replay | ReplayError]:
     """Read objects one after the other, with commas and brackets of a list around them or not."""
     decode = codecs.getincrementaldecoder("utf-8-sig")().decode
     parser = json.JSONDecoder()
-    text, ended = "", False
+    text, start, ended = "", 0, False  # what was read, and how far it is used up
     while True:
-        gap = _BETWEEN_VALUES.match(text)
-        start = gap.end() if gap else 0
+        gap = _BETWEEN_VALUES.match(text, start)
+        part.line += text.count("\n", start, gap.end() if gap else start)
+        start = gap.end() if gap else start
         if start < len(text):
-            part.line += text.count("\n", 0, start)
-            text, start = text[start:], 0
             try:
-                value, end = parser.raw_decode(text)
+                value, end = parser.raw_decode(text, start)
             except (ValueError, RecursionError) as error:
-                if ended or len(text) > LARGEST_PART:
+                if ended or len(text) - start > LARGEST_PART:
                     raise _UnreadableError(f"It is no JSON, or too long: {_reason(error)}.") from None
             else:
                 yield _from_json(part, value)
-                part.line += text.count("\n", 0, end)
-                text = text[end:]
+                part.line += text.count("\n", start, end)
+                start = end
                 continue
         elif ended:
             return
-        else:
-            part.line += text.count("\n")
-            text = ""
+        text, start = text[start:], 0
         # As much again as there is, so that a long value is not tried too often.
         chunk = part.read(max(_CHUNK, len(text)))
         ended = not chunk

@@ -8,6 +8,8 @@
 import { CONTROL, EndOfInput, STEP, readFrame, writeControl, writeFrame } from './frames.js';
 import { Arena } from './arena.js';
 import { Observer } from './observer.js';
+import { READ } from './replay-choices.js';
+import { GUESSED } from './replay-completion.js';
 import { ReplayReader } from './replay-reader.js';
 import { checkTeams } from './teams.js';
 import { loadSimulator } from './simulator.js';
@@ -53,6 +55,7 @@ function serve(output) {
     observe: (question) => watching().observe(question.news),
     choices: (question) => watching().choices(question.actions),
     forget: (question) => watching().forget(question.battles),
+    codes: () => ({ read: READ, guessed: GUESSED }),
     usage: (question) => reading().usage(question.logs, question.played),
     complete: (question) => reading().complete(question.usual) ?? null,
   };
