@@ -1,29 +1,25 @@
 // Reads one public log again as its two seats lived through it: every decision with its view record, its legal mask, and
 // the action that was chosen, where what followed tells it.
 
-import { READ, nothingSeen, readPreview, readTurn } from './replay-choices.js';
+import { READ, readPreview, readTurn } from './replay-choices.js';
 import { GUESSED } from './replay-completion.js';
 import { ReplayError, guarded } from './replay-log.js';
+import { Replacements } from './replay-replacements.js';
 import { SeatReplay } from './replay-requests.js';
 import { gatherTeams } from './replay-teams.js';
 import { TurnWatch } from './replay-watch.js';
 import { Tracker } from './tracker.js';
 
 /** @import { ActionSpace } from './actions.js' */
-/** @import { Reading, Sighting } from './replay-choices.js' */
+/** @import { Reading } from './replay-choices.js' */
 /** @import { Complete } from './replay-completion.js' */
 /** @import { Outlook } from './replay-requests.js' */
 /** @import { Log, Stop } from './replay-log.js' */
 /** @import { Slot } from './tracker-state.js' */
 /** @import { Write } from './view.js' */
 
-const REPLACES_FAINTED_AT_ONCE_UNTIL = 3; // generations
-const REVIVES = '[from] move: Revival Blessing';
 const MOST_UNKNOWN = 20;
 const LONGEST_KIND = 60;
-const LEAVING_ITEMS = new Set(['ejectbutton', 'ejectpack']);
-const LEAVING_ABILITIES = new Set(['emergencyexit', 'wimpout']);
-const ENDS_SWITCHING = new Set(['', 'move', 'cant', 'turn', 'upkeep', 'win', 'tie']);
 
 /**
  * What all logs of a format share.
@@ -47,14 +43,6 @@ const ENDS_SWITCHING = new Set(['', 'move', 'cant', 'turn', 'upkeep', 'win', 'ti
  * @property {Uint16Array} guessed
  * @property {boolean} late whether the server may have chosen
  * @property {Reading | null} reading
- */
-
-/**
- * A choice of who is to come in.
- * @typedef {object} Replacement
- * @property {Decision} decision
- * @property {number[]} places
- * @property {Sighting[]} seen
  */
 
 export class BattleReading {
@@ -81,19 +69,14 @@ export class BattleReading {
     this.turns = [null, null];
     /** @type {(Decision | null)[]} */
     this.previews = [null, null];
-    /** @type {(Replacement | null)[]} */
-    this.replacements = [null, null];
+    const decide = this.decide.bind(this);
+    this.replacements = new Replacements(format, this.tracker, this.seats, log.lines, decide);
     /** @type {number[][]} who came in first */
     this.leads = [[], []];
     this.tick = 0; // decisions before the last stop
     /** @type {boolean[]} seats whose time may have been over before they chose, at the last stop */
     this.late = [false, false];
     this.begun = false; // whether all leads have come in
-    this.upkept = false; // whether the turn has come to its end
-    /** @type {Set<Slot>} whose Pokémon may leave by what it just did or suffered */
-    this.leaving = new Set();
-    /** @type {Slot | null} whose Pokémon revives another */
-    this.reviver = null;
   }
 
   run() {
@@ -112,7 +95,7 @@ export class BattleReading {
 
   /** @param {Stop} stop */
   stop({ kind, at, hurried, waited }) {
-    this.closeReplacements();
+    this.replacements.close();
     this.tick = this.decisions.length;
     this.late = this.log.players.map((player) => waited >= this.format.choosesAfter && hurried.includes(player));
     if (kind !== 'preview') this.begin();
@@ -127,11 +110,10 @@ export class BattleReading {
         this.turns[seat] = this.decide(seat, request);
         this.watches[seat] = new TurnWatch(this.seats[seat], request);
       }
-    } else {
-      this.askWhoComes(at);
+    } else if (!this.replacements.ask(at) && this.usable(0) && this.usable(1)) {
+      throw new ReplayError('contradiction', 'Nobody had to decide here.', at + 1);
     }
-    this.leaving.clear();
-    this.reviver = null;
+    this.replacements.forget();
   }
 
   /**
@@ -182,13 +164,12 @@ export class BattleReading {
     const parts = lines[place].split('|');
     const type = parts[1];
     if (type === 'turn') this.endTurn();
-    else if (type === 'upkeep') this.upkept = true;
     for (const watch of this.watches) watch?.look(parts, lines, place);
-    this.note(type, parts);
+    if (type === 'move') this.noteMove(parts);
+    this.replacements.look(type, parts);
     if (type !== 'switch' && type !== 'drag') {
       tracker.read(lines, place, place + 1);
       if (type === 'swap') this.seats[tracker.sideAt(parts[2]).index].swap();
-      else if (type === '-heal' && lines[place].includes(REVIVES)) this.revive(parts[2]);
       return;
     }
     const slot = tracker.slotAt(parts[2]);
@@ -215,10 +196,7 @@ export class BattleReading {
       this.leads[seat].push(number);
       return;
     }
-    const replacement = this.replacements[seat];
-    const seen = type === 'switch' ? replacement?.seen[slot.index] : undefined;
-    if (replacement && seen && seen.kind === '' && replacement.decision.request.forceSwitch[slot.index]) {
-      Object.assign(seen, { kind: 'switch', place: replacement.places.indexOf(number) });
+    if (type === 'switch' && this.replacements.arrive(slot, number)) {
       if (actor) this.watches[seat]?.leave(actor);
     } else if (type === 'switch' && actor) {
       this.watches[seat]?.switchTo(actor, number);
@@ -251,109 +229,17 @@ export class BattleReading {
     return found;
   }
 
-  /**
-   * @param {string} ident
-   */
-  revive(ident) {
-    const pokemon = this.tracker.pokemonAt(ident);
-    if (!pokemon) return;
-    const seat = pokemon.side.index;
-    const replacement = this.replacements[seat];
-    if (!replacement) return;
-    const { pokemon: entries } = replacement.decision.request.side;
-    const slot = entries.findIndex((/** @type {any} */ entry) => entry.reviving);
-    if (slot < 0) return;
-    const place = replacement.places.indexOf(this.seats[seat].numberOf(pokemon));
-    Object.assign(replacement.seen[slot], { kind: 'switch', place });
-  }
-
-  /**
-   * What may make a Pokémon leave, or go on with a move.
-   * @param {string} type
-   * @param {string[]} parts
-   */
-  note(type, parts) {
-    const { lexicon } = this.tracker;
-    if (type === 'move') {
-      const slot = this.tracker.slotAt(parts[2]);
-      const move = lexicon.dex.moves.get(parts[3]);
-      const { used, chosen } = this.seats[slot.side.index];
-      const { id } = lexicon.move(parts[3]);
-      used.set(slot, id);
-      if (id !== 'struggle' && !parts.some((part) => part.startsWith('[from]'))) chosen.set(slot, id);
-      if (move.selfSwitch) this.leaving.add(slot);
-      if (move.id === 'revivalblessing') this.reviver = slot;
-    } else if (type === '-enditem' && LEAVING_ITEMS.has(lexicon.id(parts[3]))) {
-      this.leaving.add(this.tracker.slotAt(parts[2]));
-    } else if (type === '-activate' && LEAVING_ABILITIES.has(lexicon.effect(parts[3]).id)) {
-      this.leaving.add(this.tracker.slotAt(parts[2]));
-    }
-  }
-
-  /**
-   * Somebody had to name who comes in, in the place of a Pokémon that fainted or left, or who is revived.
-   * @param {number} at line
-   */
-  askWhoComes(at) {
-    const { tracker } = this;
-    const { arriving, revived } = this.whoComes(at);
-    const fainted = this.upkept || tracker.lexicon.generation <= REPLACES_FAINTED_AT_ONCE_UNTIL;
-    let asked = false;
-    for (const seat of [0, 1]) {
-      const replay = this.seats[seat];
-      const slots = replay.side.slots.slice(0, tracker.activeSlots);
-      const reviving = slots.map((slot) => revived === seat && slot === this.reviver);
-      const forced = slots.map((slot, index) => {
-        if (reviving[index]) return true;
-        if (replay.bench === 0 || !slot.pokemon) return false;
-        if (slot.pokemon.fainted) return fainted;
-        return arriving[0] === slot || (arriving.includes(slot) && this.leaving.has(slot));
-      });
-      if (!forced.includes(true)) continue;
-      asked = true;
-      const decision = this.decide(seat, replay.forcedSwitch(forced, reviving));
-      const seen = forced.map((leaves) => nothingSeen(leaves ? '' : 'pass'));
-      this.replacements[seat] = { decision, places: replay.order.slice(), seen };
-    }
-    if (!asked && this.usable(0) && this.usable(1)) {
-      throw new ReplayError('contradiction', 'Nobody had to decide here.', at + 1);
-    }
-  }
-
-  /**
-   * @param {number} at line
-   * @returns {{arriving: Slot[], revived: number}} slots that Pokémon come into next, and the seat of one that is revived
-   */
-  whoComes(at) {
-    const { lines } = this.log;
-    /** @type {Slot[]} */
-    const arriving = [];
-    let revived = -1;
-    for (let place = at + 1; place < lines.length; place++) {
-      const [, type, ident = ''] = lines[place].split('|', 3);
-      if (ENDS_SWITCHING.has(type)) break;
-      if (type === '-heal' && lines[place].includes(REVIVES)) revived = ident.charCodeAt(1) - 49;
-      if (type === 'switch' && /^p[12][ab]: /.test(ident)) arriving.push(this.tracker.slotAt(ident));
-    }
-    return { arriving, revived };
-  }
-
-  closeReplacements() {
-    for (const seat of [0, 1]) {
-      const replacement = this.replacements[seat];
-      if (!replacement) continue;
-      const { decision, seen } = replacement;
-      const forced = decision.request.forceSwitch.filter(Boolean).length;
-      const came = seen.filter(({ kind }) => kind === 'switch').length;
-      for (const sighting of seen) if (sighting.kind === '' && came === forced - 1) sighting.kind = 'pass';
-      decision.reading = readTurn(this.format.space, decision.request, decision.mask, seen);
-      this.replacements[seat] = null;
-    }
+  /** @param {string[]} parts of a line */
+  noteMove(parts) {
+    const slot = this.tracker.slotAt(parts[2]);
+    const { used, chosen } = this.seats[slot.side.index];
+    const { id } = this.tracker.lexicon.move(parts[3]);
+    used.set(slot, id);
+    if (id !== 'struggle' && !parts.some((part) => part.startsWith('[from]'))) chosen.set(slot, id);
   }
 
   endTurn() {
-    this.closeReplacements();
-    this.upkept = false;
+    this.replacements.endTurn();
     for (const seat of [0, 1]) {
       const [decision, watch] = [this.turns[seat], this.watches[seat]];
       if (decision && watch) {

@@ -78,8 +78,8 @@ function speciesOf(team, lexicon, usual, luck) {
   const everybody = Object.fromEntries([...usual].map(([id, { team: mates }]) => [id, mates?.[id] ?? 0]));
   /** @type {Record<string, number>} */
   const teammates = {};
-  for (const { id } of seen) {
-    for (const [other, count] of Object.entries(usual.get(id)?.team ?? {})) teammates[other] = (teammates[other] ?? 0) + count;
+  for (const [id, count] of seen.flatMap((one) => Object.entries(usual.get(one.id)?.team ?? {}))) {
+    teammates[id] = (teammates[id] ?? 0) + count;
   }
   return team.map((known) => {
     if (known.species) return known.species;
@@ -147,7 +147,7 @@ function guessesOf(known, moves) {
  * @param {any} dex
  * @param {Map<string, Usual>} usual
  * @param {Luck} luck
- * @returns {Filling} what is told, else drawn or, of what nobody ever showed, what the simulator takes if a team does not say
+ * @returns {Filling} what is told, else drawn or, where nobody showed it, what the simulator takes if a team does not say
  */
 function fillings(known, { id }, dex, usual, luck) {
   const { moves = {}, item = {}, ability = {}, tera = {} } = usual.get(id) ?? {};
