@@ -1,5 +1,6 @@
 """Collecting: finished episodes alone, each as it was played, and nothing lost across a snapshot."""
 
+import time
 from collections import Counter
 from itertools import pairwise
 
@@ -15,7 +16,7 @@ from nemesis.core.game import Arrays, Decisions, EndReason, IntArray, MatchPool,
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners.batch import to_batch
 from nemesis.policies.heads import IllegalPositionError
-from nemesis.runtime.actor import RandomActor
+from nemesis.runtime.actor import Choices, RandomActor
 from nemesis.runtime.state_tree import flatten_state, unflatten_state
 
 torch.set_num_threads(1)
@@ -304,8 +305,18 @@ def test_random_play_takes_every_legal_action_equally_often_and_no_other():
 def test_the_clock_tells_simulation_from_inference():
     game = opened(LEDUC)
     collector = build_collector(game, build_policy(game), slots=64)
+    act, asked = collector.actor.act, 0
+
+    def slowly(decisions: Decisions) -> Choices:
+        nonlocal asked
+        asked += 1
+        time.sleep(0.01)
+        return act(decisions)
+
+    collector.actor.act = slowly
+    started = time.perf_counter()
     collector.collect(500, version=0)
-    clock = collector.clock
-    assert clock.simulate > 0
-    assert clock.infer > clock.simulate  # looking up a table is quicker than a network
+    clock, elapsed = collector.clock, time.perf_counter() - started
+    assert clock.infer >= 0.01 * asked > 0
+    assert 0 < clock.simulate <= elapsed - 0.01 * asked
     assert clock.learn == 0
