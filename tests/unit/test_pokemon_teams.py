@@ -298,7 +298,7 @@ def test_team_that_is_too_long_or_no_unicode_is_not_even_asked_about(tmp_path):
         ("a.jsonl", b'{"team": "x", "n": ' + b"9" * 5000 + b"}", "not JSON"),
         ("a.json", b"nope", "not JSON"),
         ("a.jsonl.gz", b"not compressed", "cannot be read"),
-        ("a.jsonl.gz", gzip.compress(b"{}" * 9000)[:30], "cannot be read"),
+        ("a.jsonl.gz", gzip.compress(b"{}" * 9000, mtime=0)[:30], "cannot be read"),
         ("a.txt", b"\xff\xfe\x00", "not UTF-8"),
         ("a.txt", b"", "has no team"),
         ("a.txt", b"=== [gen9ou] x ===\n\nTauros\n", "has no team for gen1ou"),
