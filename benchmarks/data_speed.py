@@ -1,6 +1,7 @@
 """Whether datasets keep a learner fed: the speed of its updates, and the memory that feeding takes.
 
-A dataset of VGC battles is recorded (random play, copied under new ids until it is large), and PPO updates a policy:
+A dataset of VGC battles is recorded (random play, copied under new ids until it is large), and behaviour cloning
+updates a policy:
   memory   from batches that were made before
   fed      from a feed that makes them meanwhile, in its thread
   alone    how fast the feed is while nothing is learned
@@ -14,8 +15,6 @@ buffer, and tells by how much it grew at most.
 """
 
 import multiprocessing
-import resource
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -37,7 +36,7 @@ from nemesis.data.writer import DatasetWriter
 from nemesis.deploy.collecting import collect
 from nemesis.deploy.tournament import open_field
 from nemesis.games import open_game
-from nemesis.learners.ppo import PPO, PPOConfig
+from nemesis.learners.cloning import Cloning, CloningConfig
 from nemesis.policies.config import PolicyConfig, Size
 from nemesis.runtime.policy_files import new_policy
 
@@ -47,7 +46,7 @@ BUFFER = 8192  # decisions
 GOAL = 0.95
 SIZES: tuple[Size, ...] = ("nano", "small")  # of the policy; the smaller one learns faster than most ever will
 AUGMENTATIONS = ((), ("order", "slots"))
-_KIBIBYTE = 1024  # ru_maxrss counts in them, but on macOS
+_KIBIBYTE = 1024
 _MEGABYTE = 1e6
 
 
@@ -65,7 +64,7 @@ def main() -> None:
             for names in AUGMENTATIONS
         ]
         memory = measure_memory(game, path, decisions, options.seed)
-    print_table(f"Decisions a second that PPO learns from, {BATCH} at a time", speeds)
+    print_table(f"Decisions a second that are cloned, {BATCH} at a time", speeds)
     print_table("Megabytes", [memory])
     if options.json:
         write_figures(options.json, {"speed": [dict(row) for row in speeds], "memory": dict(memory)})
@@ -92,7 +91,7 @@ def measure_speed(
     """Let blocks of updates from memory and from the feed take turns."""
     torch.manual_seed(seed)
     policy = new_policy(game, PolicyConfig(size=size))
-    learner = PPO(policy, PPOConfig(minibatch=BATCH // 2, epochs=1), torch.device("cpu"), seed)
+    learner = Cloning(policy, CloningConfig(), torch.device("cpu"), seed)
     with closing(_feed(game, path, augment, seed)) as feed:
         kept = [feed.take() for _ in range(updates)]
     learner.update(kept[0], 0.0)  # warms up
@@ -142,7 +141,7 @@ class _Pace:
     waited: float  # share of the time
 
 
-def _pace(learner: PPO, batches: Iterator[Trajectories], updates: int) -> _Pace:
+def _pace(learner: Cloning, batches: Iterator[Trajectories], updates: int) -> _Pace:
     """Time so many updates."""
     decisions, waited = 0, 0.0
     started, worked = perf_counter(), thread_time()
@@ -179,16 +178,21 @@ def _feed(game: Game, path: Path, augment: Sequence[str], seed: int) -> Feed:
 
 def _grow(path: str, seed: int) -> tuple[float, int]:
     """Return by how many bytes this process grows while it takes one epoch, and how many decisions that was."""
-    with closing(_feed(open_game(GAME), Path(path), (), seed)) as feed:
-        before, given = _peak(), 0
+    game = open_game(GAME)
+    before, given = _memory("VmRSS"), 0
+    with closing(_feed(game, Path(path), (), seed)) as feed:
         while not any(feed.epochs.values()):
             given += feed.take().decisions
-        return _peak() - before, given
+    return _memory("VmHWM") - before, given  # its peak; `ru_maxrss` would be that of the parent process
 
 
-def _peak() -> float:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return float(peak if sys.platform == "darwin" else peak * _KIBIBYTE)
+def _memory(name: str) -> float:
+    """Return what Linux tells of this process's memory, in bytes."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        raise MeasurementError("Memory is measured on Linux alone, for want of /proc/self/status.")
+    (line,) = (line for line in status.read_text().splitlines() if line.startswith(f"{name}:"))
+    return float(line.split()[1]) * _KIBIBYTE
 
 
 if __name__ == "__main__":

@@ -97,12 +97,20 @@ def _retell(
     alone = parts.side[:, OWN, SIDE.column("brought_size")] < space.slots
     exchanged = exchanged & ~(alone[:, None] & [True, False])
     order = own_orders(view, space.slots, exchanged[:, OWN], luck)
-    index = space.moved(order, space.switch_places(fainted, reviving)).astype(np.int64)
-    if exchanged[:, FOE].any():
-        index = np.where(exchanged[:, FOE, None], _beside_foes(space)[index], index)
+    moved = space.moved(order, space.switch_places(fainted, reviving))
+    beside_foes = _beside_foes(space)
+
+    def follow(rows: IntArray, actions: IntArray) -> IntArray:
+        own = moved[rows, actions]
+        followed: IntArray = np.where(exchanged[rows, FOE], beside_foes[own], own)
+        return followed
+
+    # Few actions are legal, so that each is moved by itself.
+    legal = np.flatnonzero(mask)
+    was = legal % space.size
     new_mask = np.zeros_like(mask)
-    np.put_along_axis(new_mask, index if mask.ndim == 2 else index[:, None], mask, axis=-1)
-    followed = np.take_along_axis(index, np.maximum(action, 0)[:, None], axis=1)[:, 0]
+    new_mask.reshape(-1)[legal - was + follow(legal // mask[0].size, was)] = True
+    followed = follow(np.arange(len(view)), np.maximum(action, 0))
     return _moved_view(view, order, exchanged, luck[:, 2]), new_mask, np.where(action < 0, -1, followed)
 
 
