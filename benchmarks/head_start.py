@@ -3,13 +3,16 @@
     python -m benchmarks.head_start RUN/best.safetensors --picture curves.svg
 
 Both runs have the same preset, seed, network and number of decisions; one takes its first weights, and with them its
-first reference, from a policy file. Win rates against the scripted players are drawn over the decisions.
+first reference, from a policy file. Win rates against the scripted players are drawn over the decisions, with their
+95 % intervals.
 """
 
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from rich.console import Console
 
@@ -18,6 +21,7 @@ from nemesis.core.config import build_config
 from nemesis.population.league import open_league
 from nemesis.presets import load_preset
 from nemesis.runtime.config import RunConfig
+from nemesis.runtime.matches import win_rate_interval
 from nemesis.runtime.metrics import read_metrics
 from nemesis.runtime.policy_files import read_facts
 from nemesis.runtime.training import train
@@ -63,38 +67,62 @@ def main() -> None:
             )
             Console().print(f"{name}: training …")
             train(config, folder / name.replace(" ", "-"), open_opposition=open_league)
-            curves[name] = _curve(folder / name.replace(" ", "-"))
+            curves[name] = _curve(folder / name.replace(" ", "-"), config.evaluation.matches)
     rows = [_row(name, point) for name, curve in curves.items() for point in curve]
-    print_table(f"{options.preset}, {updates} updates of R-NaD: win rates", rows)
+    print_table(f"{options.preset}, {updates} updates of R-NaD: battles won, in %", rows)
     if options.json:
         write_figures(options.json, {"updates": updates, "rows": rows})
     if options.picture:
         _draw(curves, options.picture)
 
 
-def _curve(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a run's metrics that have an evaluation."""
-    return [line for line in read_metrics(path / "metrics.jsonl") if any(name.startswith(_WIN_RATE) for name in line)]
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """What a run was worth at some time."""
+
+    decisions: int  # so far
+    rates: dict[str, float]  # matches won, by opponent
+    matches: int  # against each
+
+    def interval(self, opponent: str) -> tuple[float, float]:
+        return win_rate_interval(self.rates[opponent], self.matches)
 
 
-def _row(name: str, point: dict[str, Any]) -> Row:
-    rates = {key.removeprefix("evaluation/"): value for key, value in point.items() if key.startswith(_WIN_RATE)}
-    return {"run": name, "decisions": int(point.get("collection/decisions", 0)), **rates}
+def _curve(path: Path, matches: int) -> list[_Point]:
+    points = []
+    for line in read_metrics(path / "metrics.jsonl"):
+        rates = {
+            name.removeprefix(_WIN_RATE).removesuffix("_average"): value
+            for name, value in line.items()
+            if name.startswith(_WIN_RATE)
+        }
+        if rates:
+            points.append(_Point(int(line.get("collection/decisions", 0)), rates, matches))
+    return points
 
 
-def _draw(curves: dict[str, list[dict[str, Any]]], picture: Path) -> None:
+def _row(name: str, point: _Point) -> Row:
+    def shown(opponent: str) -> str:
+        low, high = point.interval(opponent)
+        return f"{100 * point.rates[opponent]:.1f} ({100 * low:.1f}–{100 * high:.1f})"
+
+    rates = {f"against_{opponent}": shown(opponent) for opponent in point.rates}
+    return {"run": name, "decisions": point.decisions, **rates, "matches": point.matches}
+
+
+def _draw(curves: dict[str, list[_Point]], picture: Path) -> None:
     try:
         from matplotlib import pyplot  # noqa: PLC0415  only this picture needs it
     except ImportError:
         raise MeasurementError("Get matplotlib with pip install -e '.[benchmarks]'.") from None
     figure, axes = pyplot.subplots(figsize=(7.2, 2.9))
     for name, curve in curves.items():
-        decisions = [point.get("collection/decisions", 0) / 1e6 for point in curve]
-        opponents = sorted(key for key in curve[-1] if key.startswith(_WIN_RATE))
-        for opponent, colour in zip(opponents, _COLOURS, strict=False):
-            label = opponent.removeprefix(_WIN_RATE).removesuffix("_average")
-            rates = [100 * point[opponent] for point in curve]
-            axes.plot(decisions, rates, _STYLES[name], color=colour, label=f"{label}, {name}", linewidth=2)
+        decisions = [point.decisions / 1e6 for point in curve]
+        for opponent, colour in zip(sorted(curve[-1].rates), _COLOURS, strict=False):
+            rates = [100 * point.rates[opponent] for point in curve]
+            low, high = 100 * np.array([point.interval(opponent) for point in curve]).T
+            axes.plot(decisions, rates, _STYLES[name], color=colour, label=f"{opponent}, {name}", linewidth=2)
+            axes.fill_between(decisions, low, high, color=colour, alpha=0.12)
     axes.set(xlabel="million decisions", ylabel="battles won, %", ylim=(-2, 102))
     axes.grid(alpha=0.25)
     axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))

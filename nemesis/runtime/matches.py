@@ -48,6 +48,16 @@ Note: TypeAlias = Callable[[Decisions, Choices], None]
 """Hears what was decided in matches that count, all that was decided at once at a time."""
 
 
+def win_rate_interval(rate: float, matches: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a win rate; wider than need be where matches are drawn, nan without matches."""
+    if not matches:
+        return math.nan, math.nan
+    weight = _NORMAL_95**2 / matches
+    middle = (rate + weight / 2) / (1 + weight)
+    half = math.sqrt(weight * (rate * (1 - rate) + weight / 4)) / (1 + weight)
+    return max(middle - half, 0.0), min(middle + half, 1.0)
+
+
 @dataclass(frozen=True, slots=True)
 class Score:
     """What the first of two players earned, over matches that ended by play."""
@@ -69,13 +79,7 @@ class Score:
 
     @property
     def win_rate_interval(self) -> tuple[float, float]:
-        """Wilson's 95 % interval of the win rate; wider than need be where matches are drawn, nan without matches."""
-        if not self.matches:
-            return math.nan, math.nan
-        rate, weight = self.win_rate, _NORMAL_95**2 / self.matches
-        middle = (rate + weight / 2) / (1 + weight)
-        half = math.sqrt(weight * (rate * (1 - rate) + weight / 4)) / (1 + weight)
-        return max(middle - half, 0.0), min(middle + half, 1.0)
+        return win_rate_interval(self.win_rate, self.matches)
 
     def in_words(self) -> str:
         voided = f"{self.voided} voided"
