@@ -6,6 +6,9 @@ The sum is over the actions that agree with what is told: one where the action i
 part, as with one of two slots. With label smoothing, a share of the loss is spread evenly over what is legal. Episodes
 that ended otherwise than by play teach no value. A batch is one step; it is run some decisions at a time, and by
 several processes at once if there are some.
+
+With dropout (Srivastava et al. 2014), each step silences another share of the policy's features, so that it cannot
+rely on any one of them: where there are few battles, a larger policy then learns more of them.
 """
 
 from collections.abc import Mapping
@@ -15,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 
 from nemesis.core.schedule import Schedule
 from nemesis.core.trajectory import Trajectories
@@ -37,6 +40,7 @@ class CloningConfig(ActorCriticConfig):
     )
     momentum: float = Field(0.9, ge=0, lt=1, description="AdamW's β₁")
     label_smoothing: float = Field(0.0, ge=0, lt=1, description="share of the loss that is spread over what is legal")
+    dropout: float = Field(0.0, ge=0, lt=1, description="share of the policy's features that each step silences")
     decisions_at_once: int = Field(
         4096, ge=1, description="decisions of a batch that are run at once; their gradients are added up"
     )
@@ -84,9 +88,18 @@ def imitation(
     return loss, {"action_loss": loss, "accuracy": hits, "entropy": entropy}
 
 
+def use_dropout(policy: PolicyModule, share: float) -> None:
+    """Let a policy silence a share of its features in training mode, in which it is while `learn` takes a step."""
+    for layer in policy.modules():
+        if isinstance(layer, nn.Dropout):
+            layer.p = share
+    policy.train(mode=False)
+
+
 def learn(core: ActorCritic, batch: Batch, loss: Loss, config: CloningConfig, progress: float) -> dict[str, float]:
     """Take one step, then let the averaged weights follow."""
     learning_rate = config.learning_rate.at(progress)
+    core.policy.train()
     metrics = step_once(
         batch,
         core.forward,
@@ -95,6 +108,7 @@ def learn(core: ActorCritic, batch: Batch, loss: Loss, config: CloningConfig, pr
         learning_rate=learning_rate,
         decisions_at_once=config.decisions_at_once,
     )
+    core.policy.train(mode=False)
     core.polyak.follow(core.policy)
     return metrics | {"learning_rate": learning_rate, "skipped_steps": float(core.optimiser.skipped)}
 
@@ -104,6 +118,7 @@ class Cloning:
 
     def __init__(self, policy: PolicyModule, config: CloningConfig, device: torch.device, seed: int) -> None:
         self._config = config
+        use_dropout(policy, config.dropout)
         self._core = ActorCritic(policy, config, device, seed)
 
     @property

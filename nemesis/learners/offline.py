@@ -27,7 +27,7 @@ from nemesis.core.trajectory import Trajectories
 from nemesis.learners import losses
 from nemesis.learners.actor_critic import ActorCritic
 from nemesis.learners.batch import Batch, Output, to_batch
-from nemesis.learners.cloning import CloningConfig, Counts, decided_decisions, imitation, learn
+from nemesis.learners.cloning import CloningConfig, Counts, decided_decisions, imitation, learn, use_dropout
 from nemesis.learners.descent import Metrics
 from nemesis.learners.interface import PolicyModule
 from nemesis.learners.optimiser import Forward, Polyak
@@ -78,6 +78,7 @@ class Offline:
 
     def __init__(self, policy: PolicyModule, config: OfflineConfig, device: torch.device, seed: int) -> None:
         self._config = config
+        use_dropout(policy, config.dropout)
         self._core = ActorCritic(policy, config, device, seed)
         self._target = Polyak(policy, span=1.0, least_step=config.target_step)
         self._critic = Forward(self._target.policy, device, precision=config.precision, compile_it=False)

@@ -118,6 +118,8 @@ class Forward:
         self.foresee = policy.foresee
         self._advance = policy.advance
         self.parameters = policy.parameters
+        self.modules = policy.modules
+        self.train = policy.train
         self.state_dict = policy.state_dict
         self.load_state_dict = policy.load_state_dict
         self._device = device.type

@@ -5,16 +5,17 @@ from torch.nn.functional import relu
 
 
 class FeedForward(nn.Module):
-    """x + W₂ relu(W₁ norm(x))."""
+    """x + W₂ relu(W₁ norm(x)), with dropout where a learner wants it."""
 
     def __init__(self, width: int, hidden: int) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(width)
         self.inner = nn.Linear(width, hidden)
+        self.dropout = nn.Dropout(0.0)
         self.outer = nn.Linear(hidden, width)
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.outer(relu(self.inner(self.norm(x))))
+        y: Tensor = self.outer(self.dropout(relu(self.inner(self.norm(x)))))
         return x + y
 
 

@@ -48,6 +48,8 @@ class Policy(nn.Module):
     context. A row whose mask allows nothing is for the caller to refuse (`heads.check_mask`), who knows which match it
     belongs to. If the config wants foresight, the game gives a head for that too (`core.game.ForesightGame`); only
     sequences, which learners see, go through it.
+
+    Dropout layers, here and within the parts, let everything pass until a learner says how much they silence.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Policy(nn.Module):
         super().__init__()
         width = dimensions(config).width
         self.encoder = encoder(width)
+        self.dropout = nn.Dropout(0.0)
         self.memory = memory_core(config)
         self.heads = Heads(config, width, action_head)
         if config.foresight and foresight_head is None:
@@ -89,7 +92,7 @@ class Policy(nn.Module):
     def sequence(self, view: Tensor, mask: Tensor, state: Tensor) -> SequenceOutput:
         """Decide along each row: view (b, t, view), mask (b, t, action), state (b, state) before the first decision."""
         vector, context = self.encoder(view)
-        features = self.memory.sequence(vector, state)
+        features = self.memory.sequence(self.dropout(vector), state)
         output: HeadsOutput = self.heads(features, context, mask)
         foresight = None if self.foresight is None else self.foresight(features, context).float()
         return SequenceOutput(*output, foresight, *self.heads.judge(features, context))

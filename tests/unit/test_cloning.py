@@ -124,6 +124,25 @@ def test_label_smoothing_spreads_a_share_over_what_is_legal():
     assert metrics["action_loss"] == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.parametrize("algorithm", ["bc", "offline"])
+@pytest.mark.parametrize("memory", ["none", "lstm", "transformer"])
+def test_dropout_silences_features_while_a_step_is_taken_and_never_else(algorithm: str, memory: str):
+    data = decided() if memory == "none" else forgotten(decided())
+
+    def step(seed: int, share: float) -> tuple[float, Policy]:
+        policy = new_policy(memory=memory)
+        learner = build_learner(algorithm, policy, dropout=share)
+        torch.manual_seed(seed)
+        return learner.update(data, 0.0)["action_loss"], policy
+
+    whole, _ = step(0, 0.0)
+    assert step(1, 0.0)[0] == whole
+    loss, policy = step(0, 0.5)
+    assert loss not in (whole, step(1, 0.5)[0])
+    assert step(0, 0.5)[0] == loss
+    assert torch.equal(judged(policy, data)[0], judged(policy, data)[0])
+
+
 def test_the_rate_warms_up():
     learner = build_learner("bc", new_policy(), learning_rate={"start": 0.1, "end": 0.0, "warmup": 0.5})
     rates = [learner.update(decided(), progress)["learning_rate"] for progress in (0.0, 0.25, 0.5, 0.75)]

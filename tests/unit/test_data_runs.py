@@ -70,10 +70,12 @@ def test_a_run_learns_evaluates_and_counts_epochs(dataset: Path, tmp_path: Path)
     assert measured[-1] != measured[0]
 
 
-@pytest.mark.parametrize("algorithm", ["ppo", "bc", "offline"])
-def test_a_run_that_goes_on_ends_as_one_that_went_through(dataset: Path, tmp_path: Path, algorithm: str):
+@pytest.mark.parametrize("changes", [("ppo",), ("bc", "learner.dropout=0.2"), ("offline",)], ids="-".join)
+def test_a_run_that_goes_on_ends_as_one_that_went_through(dataset: Path, tmp_path: Path, changes: tuple[str, ...]):
     straight, resumed = tmp_path / "straight", tmp_path / "resumed"
-    settings = config(dataset, f"learner.algorithm={algorithm}", "policy.memory=lstm", "learner.sequence_length=2")
+    algorithm, *others = changes
+    common = ("policy.memory=lstm", "learner.sequence_length=2")
+    settings = config(dataset, f"learner.algorithm={algorithm}", *common, *others)
     train(settings, straight, quiet())
     with pytest.raises(UserError, match="half way"):
         interrupted(settings, resumed)

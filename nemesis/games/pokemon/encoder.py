@@ -56,6 +56,7 @@ class PokemonEncoder(nn.Module):
         self.numbers = NumberReader(token)
         self.hearings = nn.ModuleList(Hearing(token) for _ in range(max(1, width.bit_length() - 7)))
         self.norm = nn.LayerNorm(token)
+        self.dropout = nn.Dropout(0.0)
         self.member_sum = nn.Linear(token, token // 2)
         self.slot_sum = nn.Linear(token, token)
         self.vector = nn.Linear(4 * token, width)
@@ -71,6 +72,7 @@ class PokemonEncoder(nn.Module):
         moves, taught = self.moves(
             view, move_table, matchups
         )  # (n, side, member, move, move token), (…, member, token)
+        moves, taught = self.dropout(moves), self.dropout(taught)
         conditions = self.conditions(view)  # (n, side, token)
         tokens = self.identities(view) + self.numbers(view, standing, matchups) + taught + conditions.unsqueeze(2)
         present = standing.present.unsqueeze(-1)
@@ -80,13 +82,13 @@ class PokemonEncoder(nn.Module):
         absent = ((standing.able - 1) * -_ABSENT).unsqueeze(-1)
         for hear in self.hearings:
             tokens = hear(tokens, matchups.edges, absent)
-        tokens = self.norm(tokens)
+        tokens = self.dropout(self.norm(tokens))
 
         slots = tokens.gather(2, rows) * present + befallen
         member_sum = relu(self.member_sum(tokens) + absent).sum(2) / 2
         slot_sum = relu(self.slot_sum(slots)).sum(2)
         parts = (member_sum.flatten(1), slot_sum.flatten(1), relu(conditions[:, OWN]))
-        vector = self.vector(torch.cat(parts, dim=1))
+        vector = self.vector(self.dropout(torch.cat(parts, dim=1)))
         pointers = Pointers(
             members=tokens[:, OWN],
             slots=slots[:, OWN],
