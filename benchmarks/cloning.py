@@ -35,18 +35,23 @@ from nemesis.runtime.training import train
 
 PRESET = "vgc_bc"
 QUICK = ("updates=20", "evaluation.interval=10", "collection.decisions=256")
+_NARROW = "policy.width=80"  # as the policy of self-play that ships
 VARIANTS: dict[str, tuple[str, ...]] = {
     "base": (),
+    "twice as long": ("updates=1600",),
+    "no dropout": ("learner.dropout=0",),
     "told in one way": ("data.augment=[]",),
-    "order alone": ("data.augment=order",),
-    "narrower": ("policy.width=48",),
-    "wider": ("policy.width=128",),
-    "LSTM": ("policy.memory=lstm",),
-    "labels smoothed": ("learner.label_smoothing=0.05",),
-    "from self-play": (
+    "narrow": (_NARROW,),
+    "narrow, no dropout": (_NARROW, "learner.dropout=0"),
+    "narrow, from self-play": (
+        _NARROW,
         "policy.init=shipped:gen9vgc2025regi",
         'policy.init_parts={"encoder": "encoder", "memory": "memory", "heads": "heads"}',
     ),
+    "wide": ("policy.width=256",),
+    "value counts more": ("learner.value_weight=0.5",),
+    "LSTM": ("policy.memory=lstm",),
+    "labels smoothed": ("learner.label_smoothing=0.05",),
 }
 TESTED = 0.1  # share of the battles
 _SURE = 1e-3  # of what a scripted player would never do
