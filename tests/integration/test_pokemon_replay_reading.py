@@ -13,7 +13,7 @@ from benchmarks.replay_fuzz import fuzz
 from benchmarks.replay_round_trip import play, round_trip
 from nemesis.core.game import BoolArray
 from nemesis.games import open_game
-from nemesis.games.pokemon.actions import OPTIONS, SWITCH, action_space
+from nemesis.games.pokemon.actions import OPTIONS, PASS, SWITCH, action_space
 from nemesis.games.pokemon.dex import vocabulary
 from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.layout import OWN, POKEMON, STATUSES, cut
@@ -173,6 +173,133 @@ def test_battles_written_as_replays_are_read_as_they_were(battle_format: str, ba
 )
 def test_choices_are_told_by_what_follows(reader: ReplayReader, turn: list[str], expected: list[str | None]):
     assert words(read(reader, vgc_log(turn)), 0, 1) == expected
+
+
+@pytest.mark.parametrize(
+    ("turn", "expected"),
+    [
+        pytest.param(
+            ["|move|p1b: Rillaboom|Wood Hammer|p2a: Amoonguss", "|move|p1b: Rillaboom|Grassy Glide|p2b: Flutter Mane"],
+            ["move 4 -2", "move 2 +2"],
+            id="before its own move",
+        ),
+        pytest.param(
+            ["|cant|p1b: Rillaboom|par", "|move|p1b: Rillaboom|Grassy Glide|p2b: Flutter Mane"],
+            ["move 4 -2", "move 2 +2"],
+            id="in vain",
+        ),
+        pytest.param(
+            ["|move|p1b: Rillaboom|Wood Hammer|p2a: Amoonguss", "|cant|p1b: Rillaboom|par"],
+            ["move 4 -2", None],
+            id="before it could do nothing",
+        ),
+    ],
+)
+def test_who_is_told_to_repeat_a_move_did_not_choose_it(
+    reader: ReplayReader, turn: list[str], expected: list[str | None]
+):
+    first = done("|move|p1b: Rillaboom|Wood Hammer|p2a: Amoonguss")
+    instruct = [
+        "|move|p1a: Incineroar|Instruct|p1b: Rillaboom",
+        "|-singleturn|p1b: Rillaboom|move: Instruct|[of] p1a: Incineroar",
+    ]
+    log = vgc_log(first, done(*instruct, *turn)).replace("KnockOff", "Instruct")
+    assert words(read(reader, log), 0, 2) == expected
+
+
+@pytest.mark.parametrize(
+    ("turn", "expected"),
+    [
+        pytest.param(
+            [
+                "|cant|p1a: Incineroar|slp",
+                "|move|p1a: Incineroar|Sleep Talk|p1a: Incineroar",
+                "|move|p1a: Incineroar|Flare Blitz|p2a: Amoonguss|[from] move: Sleep Talk",
+                "|move|p1b: Rillaboom|Wood Hammer|p2a: Amoonguss",
+            ],
+            ["move 4", "move 3 +1"],
+            id="asleep",
+        ),
+        pytest.param(
+            ["|cant|p1a: Incineroar|slp", "|move|p1b: Rillaboom|Wood Hammer|p2a: Amoonguss"],
+            [None, "move 3 +1"],
+            id="asleep and still",
+        ),
+        pytest.param(
+            [
+                "|move|p1b: Rillaboom|Round|p2a: Amoonguss",
+                "|move|p1a: Incineroar|Round|p2b: Flutter Mane|[from] move: Round",
+            ],
+            ["move 1 +2", "move 1 +1"],
+            id="joining in",
+        ),
+        pytest.param(
+            [
+                "|move|p1b: Rillaboom|Grass Pledge|p2a: Amoonguss",
+                "|-waiting|p1b: Rillaboom|p1a: Incineroar",
+                "|move|p1a: Incineroar|Fire Pledge|p2b: Flutter Mane|[from] move: Grass Pledge",
+                "|-combine",
+            ],
+            ["move 3 +2", "move 2 +1"],
+            id="joining in a pledge",
+        ),
+    ],
+)
+def test_who_moves_asleep_or_joins_in_chose_its_move(
+    reader: ReplayReader, turn: list[str], expected: list[str | None]
+):
+    sheets = {"KnockOff": "SleepTalk", "FakeOut": "Round", "PartingShot": "FirePledge", "GrassyGlide": "GrassPledge"}
+    log = vgc_log(done(*turn))
+    for old, move in sheets.items():
+        log = log.replace(old, move)
+    assert words(read(reader, log), 0, 1) == expected
+
+
+def slot_options(decisions: SeatDecisions | None, decision: int, slot: int) -> set[int]:
+    """Return the options of a slot that may have been chosen."""
+    assert decisions is not None
+    assert decisions.action[decision] == -1
+    return set(np.divmod(np.flatnonzero(possible(decisions)[decision]), OPTIONS)[slot].tolist())
+
+
+def test_what_comes_to_hit_all_foes_may_have_been_aimed_at_the_ally(reader: ReplayReader):
+    turn = done(
+        "|-terastallize|p1b: Terapagos|Stellar",
+        "|detailschange|p1b: Terapagos|Terapagos-Stellar, L50, M, tera:Stellar",
+        "|move|p1a: Incineroar|Flare Blitz|p2a: Amoonguss",
+        "|-damage|p2a: Amoonguss|0 fnt",
+        "|faint|p2a: Amoonguss",
+        "|move|p1b: Terapagos|Tera Starstorm|p2b: Flutter Mane",
+    )
+    shift = [
+        "|-activate|p1b: Rillaboom|ability: Tera Shift",
+        "|detailschange|p1b: Rillaboom|Terapagos-Terastal, L50, M",
+    ]
+    log = vgc_log(turn).replace("|turn|1", "\n".join([*shift, "|turn|1"]), 1)
+    log = log.replace("Rillaboom||AssaultVest|GrassySurge|FakeOut", "Terapagos||LifeOrb|TeraShift|TeraStarstorm")
+    battle = read(reader, log.replace("Rillaboom", "Terapagos"))
+    ally, first, second = 1, 3, 4
+    assert slot_options(battle.seats[0], 1, 1) == {5 + target for target in (ally, first, second)}
+
+
+def test_who_went_to_command_its_ally_may_have_meant_to_leave(reader: ReplayReader):
+    turn = done(switch("p1b", "Whimsicott"), "|-activate|p1a: Incineroar|ability: Commander|[of] p1b: Whimsicott")
+    log = vgc_log(turn).replace("SafetyGoggles|Intimidate", "SafetyGoggles|Commander")
+    battle = read(reader, log.replace("Incineroar", "Tatsugiri").replace("Whimsicott", "Dondozo"))
+    chosen = slot_options(battle.seats[0], 1, 0)
+    assert any(SWITCH <= option < PASS for option in chosen)
+    assert any(option < SWITCH for option in chosen)
+
+
+def test_who_is_revived_where_it_fell_did_not_choose_to_come(reader: ReplayReader):
+    turn = [
+        "|-damage|p1a: Incineroar|0 fnt", "|faint|p1a: Incineroar", "|move|p1b: Pawmot|Revival Blessing|p1b: Pawmot",
+        "|", "|t:|4", "|-heal|p1: Incineroar|50/100|[from] move: Revival Blessing",
+        switch("p1a", "Incineroar", "50/100"), "|", "|upkeep",
+    ]  # fmt: skip
+    battle = read(reader, vgc_log(turn, leads=("Incineroar", "Pawmot", "Amoonguss", "Flutter Mane")))
+    assert battle.problems == {}
+    assert words(battle, 0, 1) == [None, "move 1"]
 
 
 def test_what_is_known_of_a_choice_in_part_is_told(reader: ReplayReader):

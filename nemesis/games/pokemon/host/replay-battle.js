@@ -7,7 +7,7 @@ import { ReplayError, guarded } from './replay-log.js';
 import { Replacements } from './replay-replacements.js';
 import { SeatReplay } from './replay-requests.js';
 import { gatherTeams } from './replay-teams.js';
-import { TurnWatch } from './replay-watch.js';
+import { TurnWatch, isOwn } from './replay-watch.js';
 import { Tracker } from './tracker.js';
 
 /** @import { ActionSpace } from './actions.js' */
@@ -178,7 +178,7 @@ export class BattleReading {
     const status = left?.status ?? '';
     tracker.read(lines, place, place + 1);
     if (left && left !== slot.pokemon) this.seats[slot.side.index].rest(left, status, place);
-    this.arrive(slot, type, left?.fainted ? undefined : actor);
+    this.arrive(slot, type, actor);
   }
 
   /**
@@ -235,7 +235,7 @@ export class BattleReading {
     const { used, chosen } = this.seats[slot.side.index];
     const { id } = this.tracker.lexicon.move(parts[3]);
     used.set(slot, id);
-    if (id !== 'struggle' && !parts.some((part) => part.startsWith('[from]'))) chosen.set(slot, id);
+    if (id !== 'struggle' && isOwn(this.tracker, parts)) chosen.set(slot, id);
   }
 
   endTurn() {

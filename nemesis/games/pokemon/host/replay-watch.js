@@ -11,6 +11,7 @@ import { nothingSeen } from './replay-choices.js';
 const GIMMICK_LINES = new Set(['-terastallize', '-mega', '-burst', '-zpower']);
 const REDIRECTS = /^\|-activate\|[^|]*\|ability: (Lightning Rod|Storm Drain)/;
 const DRAWS_ATTENTION = ['followme', 'spotlight'];
+const PLEDGES = new Set(['firepledge', 'grasspledge', 'waterpledge']);
 /** Generations in which a Pokémon can be hit before it switches out. */
 const HAS_PURSUIT = [2, 3, 4, 5, 6, 7];
 
@@ -20,8 +21,9 @@ class Actor {
   constructor(pokemon) {
     this.pokemon = pokemon;
     this.seen = nothingSeen();
-    this.settled = false; // whether it acted, or can no more
+    this.settled = !pokemon || pokemon.fainted; // whether it acted, or cannot
     this.overruled = false; // whether another move may take the place of the chosen one
+    this.instructed = false; // whether its next move is one that it was told to repeat
     this.cancelled = false; // whether it lost its turn, and with it a gimmick that nobody saw
   }
 }
@@ -80,10 +82,12 @@ export class TurnWatch {
     const actor = this.waiting(slot.pokemon);
     if (!actor) return;
     if (type === 'move') this.lookAtMove(actor, slot, parts, lines, place);
-    else if (type === 'cant') this.lookAtHindrance(actor, parts);
+    else if (type === 'cant') this.lookAtHindrance(actor, parts, lines, place);
     else if (GIMMICK_LINES.has(type)) actor.seen.gimmick = true;
     else if (type === '-start' && tracker.lexicon.effect(parts[3]).id === 'encore') actor.overruled = true;
-    else if (type === '-activate' && tracker.lexicon.effect(parts[3]).id === 'commander') this.cancel(actor);
+    else if (type === '-singleturn' && tracker.lexicon.effect(parts[3]).id === 'instruct') actor.instructed = true;
+    else if (type === '-activate' && tracker.lexicon.effect(parts[3]).id === 'commander') this.leave(actor);
+    else if (type === 'faint') this.cancel(actor); // it may be revived, but not to act
     else if (type === 'drag') actor.settled = true;
   }
 
@@ -97,7 +101,7 @@ export class TurnWatch {
   }
 
   /**
-   * @param {Actor} actor who left the field before it could act
+   * @param {Actor} actor who left the field before it could act, be it for the mouth of its ally
    */
   leave(actor) {
     this.cancel(actor);
@@ -123,12 +127,8 @@ export class TurnWatch {
    */
   lookAtMove(actor, slot, parts, lines, place) {
     const { tracker } = this.replay;
-    const { lexicon } = tracker;
-    const { id } = lexicon.move(parts[3]);
-    tracker.readTags(parts, 5);
-    const from = tracker.from?.id ?? '';
-    const own = !from || from === 'lockedmove' || from === 'pursuit' || (lexicon.generation === 1 && from === id);
-    if (!own) return; // another move or an ability brought it about
+    if (!isOwn(tracker, parts) || repeats(actor)) return;
+    const { id } = tracker.lexicon.move(parts[3]);
     actor.settled = true;
     if (actor.overruled) return;
     actor.seen.kind = 'move';
@@ -151,6 +151,8 @@ export class TurnWatch {
     const spread = parts.some((part) => part.startsWith('[spread]'));
     const spreads = spread || (id === 'expandingforce' && tracker.terrain?.id === 'psychicterrain');
     if (id === 'dragondarts' || spreads || redirected(lines, place)) return;
+    // What reaches others than when it was chosen is aimed anew, by chance.
+    if (id === 'curse' || (id === 'terastarstorm' && seen.gimmick)) return;
     const side = tracker.sides[target.charCodeAt(1) - 49];
     if (side.index === seat) {
       const ally = AIMED.own[1 - slot.index];
@@ -176,17 +178,56 @@ export class TurnWatch {
   /**
    * @param {Actor} actor
    * @param {string[]} parts
+   * @param {string[]} lines
+   * @param {number} place
    */
-  lookAtHindrance(actor, parts) {
+  lookAtHindrance(actor, parts, lines, place) {
     const { lexicon } = this.replay.tracker;
     const reason = lexicon.effect(parts[3] ?? '');
     if (reason.kind === 'ability' && reason.id !== 'truant') return; // the line names who has the ability
+    if (reason.id === 'slp' && actsAsleep(lines, place)) return;
+    if (repeats(actor)) return;
     actor.settled = true;
     const named = parts[4] && !parts[4].startsWith('[') ? lexicon.move(parts[4]) : null;
     if (!named?.belongs || actor.overruled) return;
     actor.seen.kind = 'move';
     actor.seen.move = named.id;
   }
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {string[]} parts of a line of a move
+ * @returns {boolean} whether its user chose it, and nothing else brought it about; who joins in a move also chose
+ */
+export function isOwn(tracker, parts) {
+  tracker.readTags(parts, 5);
+  const from = tracker.from?.id ?? '';
+  const { id } = tracker.lexicon.move(parts[3]);
+  return !from || from === 'lockedmove' || from === id || (PLEDGES.has(from) && PLEDGES.has(id));
+}
+
+/**
+ * @param {Actor} actor who moves, or tries to
+ * @returns {boolean} whether it only does again what it did before, and is yet to do what it chose
+ */
+function repeats(actor) {
+  const { instructed } = actor;
+  actor.instructed = false;
+  return instructed;
+}
+
+/**
+ * @param {string[]} lines
+ * @param {number} place of a line that says that a Pokémon is asleep
+ * @returns {boolean} whether it tries to move all the same
+ */
+function actsAsleep(lines, place) {
+  const ident = lines[place].split('|', 3)[2];
+  let next = place + 1;
+  while (lines[next]?.startsWith('|-')) next++;
+  const [, type, other] = (lines[next] ?? '').split('|', 3);
+  return (type === 'move' || type === 'cant') && other === ident;
 }
 
 /**
