@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.report import MeasurementError, option_parser, print_table, run, write_json
 from nemesis.games import open_game
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.replay_reading import Read, ReplayError
+from nemesis.games.pokemon.replay_reading import ReplayError
 
 _BATCH = 100
 _QUICK = 300  # logs of each file
@@ -62,7 +62,6 @@ def measure(path: Path, most: int | None) -> dict[str, Any]:
                 continue
             count["decisions"] += len(seat.action)
             count["known"] += int((seat.action >= 0).sum())
-            count["assumed"] += int((seat.read & Read.TARGET_ASSUMED > 0).sum())
     return {
         "file": path.name,
         "battles": len(logs),
@@ -71,7 +70,6 @@ def measure(path: Path, most: int | None) -> dict[str, Any]:
         "seats_left_out": count["left out"],
         "decisions": count["decisions"],
         "known": count["known"] / max(count["decisions"], 1),
-        "target_assumed": count["assumed"] / max(count["decisions"], 1),
         "not_fitting": ", ".join(f"{number} {cause}" for cause, number in causes.most_common()) or "none",
         "battles_per_second": len(logs) / seconds,
     }

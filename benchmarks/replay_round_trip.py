@@ -86,7 +86,6 @@ class Tally:
     unfollowed: int = 0  # seats
     decisions: int = 0
     known: int = 0
-    assumed: int = 0
     wrong: int = 0
     possible: int = 0  # decisions of whose choice something is known
     impossible: int = 0  # of those, where it was another
@@ -127,7 +126,6 @@ def figures(tally: Tally) -> dict[str, Any]:
         "unread": sum(tally.unread.values()),
         "decisions": tally.decisions,
         "known": tally.known / max(tally.decisions, 1),
-        "target_assumed": tally.assumed / max(tally.decisions, 1),
         "wrong": tally.wrong,
         "possible": tally.possible / max(tally.decisions, 1),
         "impossible": tally.impossible,
@@ -229,11 +227,8 @@ def _compare_decision(
     action = int(read.action[number])
     if action >= 0:
         tally.known += 1
-        assumed = bool(read.read[number] & Read.TARGET_ASSUMED)
-        tally.assumed += assumed
         mapped = int(index[action])
-        same = mapped == true.action or (assumed and _without_target(mapped) == _without_target(true.action))
-        if not same:
+        if mapped != true.action:
             tally.wrong += 1
             tally.note(f"{where}: read as {space.describe(mapped)}, but it was {space.describe(true.action)}")
     possible = np.unpackbits(read.possible[number], count=space.size)
@@ -314,11 +309,6 @@ def _switches(mask: BoolArray, space: ActionSpace) -> set[tuple[int, int]]:
     """Return which switches each slot may make, whatever the other one does."""
     legal = np.flatnonzero(mask)
     return {(slot, int(one)) for slot in range(space.slots) for one in np.unique(space.switch[legal, slot]) if one >= 0}
-
-
-def _without_target(action: int) -> tuple[int, ...]:
-    pair = divmod(action, OPTIONS)
-    return tuple(option // len(TARGETS) if option < SWITCH else option + OPTIONS for option in pair)
 
 
 def _differences(

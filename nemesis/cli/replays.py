@@ -97,7 +97,6 @@ def _print(report: "ImportReport") -> None:
         ("all", report.decisions),
         ("with a known choice", report.known),
         ("with a choice known in part", report.possible),
-        ("of these, the target assumed", report.target_assumed),
         ("bound or not, nobody can tell", report.request_unsure),
         ("illegal", report.illegal.total()),
         *((f"illegal: {cause}", count) for cause, count in report.illegal.most_common()),

@@ -6,7 +6,7 @@ tells of the own team is filled in with what is usual. It is marked in `guessed`
 What is kept, and how: a decision whose choice cannot be known has the action −1, and stays in its episode, with the
 actions that it may have been in `possible`, if some are excluded. Unknown is also one
 that no legal action fits (`illegal`, by cause), and one whose mask may be wrong since the log does not tell whether its
-Pokémon was bound. A choice whose target only may have been another, to the same effect, counts as known.
+Pokémon was bound.
 """
 
 import hashlib
@@ -54,7 +54,6 @@ class ImportReport:
     decisions: int = 0
     known: int = 0
     possible: int = 0  # of the others, those of which some actions can be excluded
-    target_assumed: int = 0  # of those
     request_unsure: int = 0
     late: int = 0  # decisions that the server may have made
     illegal: Counter[str] = field(default_factory=Counter)  # decisions that no legal action fits, by cause
@@ -84,7 +83,6 @@ class ImportReport:
             "decisions": self.decisions,
             "known": self.known,
             "possible": self.possible,
-            "target_assumed": self.target_assumed,
             "request_unsure": self.request_unsure,
             "late": self.late,
             "illegal": self.illegal.total(),
@@ -231,8 +229,7 @@ def _episodes(battles: list[ReplayBattle], format_name: str, report: ImportRepor
     seats = [seat for _, _, seat in numbered]
     offsets = np.cumsum([0, *(len(seat.action) for seat in seats)])
     read = np.concatenate([seat.read for seat in seats])
-    unsure = read & Read.REQUEST_UNSURE > 0
-    action = np.where(unsure, -1, np.concatenate([seat.action for seat in seats])).astype(np.int32)
+    action = np.concatenate([seat.action for seat in seats]).astype(np.int32)
     result = np.array([_result(battle.winner, number) for battle, number, _ in numbered], dtype=np.float32)
     rating = np.array([battle.ratings[number] or np.nan for battle, number, _ in numbered], dtype=np.float32)
     reward = np.zeros(len(action), dtype=np.float32)
@@ -243,8 +240,7 @@ def _episodes(battles: list[ReplayBattle], format_name: str, report: ImportRepor
     report.decisions += len(action)
     report.known += int((action >= 0).sum())
     report.possible += sum(int(seat.possible.any(axis=1).sum()) for seat in seats)
-    report.target_assumed += int((read[action >= 0] & Read.TARGET_ASSUMED > 0).sum())
-    report.request_unsure += int(unsure.sum())
+    report.request_unsure += int((read & Read.REQUEST_UNSURE > 0).sum())
     report.late += int((read & Read.LATE > 0).sum())
     for battle in battles:
         report.illegal.update(battle.problems)

@@ -45,14 +45,10 @@ class Guessed(IntFlag):
 
 
 class Read(IntFlag):
-    """How a decision was read."""
+    """Why the choice of a decision is unknown, whatever was seen."""
 
-    KNOWN = 1  # the action is known
-    TARGET_ASSUMED = 2  # but for its target: it may have been aimed at a foe's slot that was empty, to the same effect
-    LEADS_KNOWN = 4  # at team preview, who led is known, but not all who were brought
-    CONTRADICTION = 8  # no legal action fits what was seen
-    REQUEST_UNSURE = 16  # whether a Pokémon goes on with its move, or is trapped, cannot be told: the mask may be wrong
-    LATE = 32  # the time was over, so that the server may have chosen
+    REQUEST_UNSURE = 1  # whether a Pokémon goes on with its move, or is trapped, cannot be told: the mask may be wrong
+    LATE = 2  # the time was over, so that the server may have chosen
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 // Reads one public log again as its two seats lived through it: every decision with its view record, its legal mask, and
 // the action that was chosen, where what followed tells it.
 
-import { READ, readPreview, readTurn } from './replay-choices.js';
+import { READ, nothingRead, readPreview, readTurn } from './replay-choices.js';
 import { GUESSED } from './replay-completion.js';
 import { ReplayError, guarded } from './replay-log.js';
 import { Replacements } from './replay-replacements.js';
@@ -41,7 +41,7 @@ const LONGEST_KIND = 60;
  * @property {Int16Array} view
  * @property {Uint8Array} mask
  * @property {Uint16Array} guessed
- * @property {boolean} late whether the server may have chosen
+ * @property {number} flags of READ
  * @property {Reading | null} reading
  */
 
@@ -151,7 +151,8 @@ export class BattleReading {
     space.mask(request, mask);
     /** @type {Decision} */
     const decision = {
-      seat, tick: this.tick, request, view, mask, guessed: this.seats[seat].guessed(), late: this.late[seat], reading: null,
+      seat, tick: this.tick, request, view, mask, guessed: this.seats[seat].guessed(),
+      flags: this.late[seat] ? READ.late : 0, reading: null,
     };
     this.decisions.push(decision);
     return decision;
@@ -243,11 +244,9 @@ export class BattleReading {
     for (const seat of [0, 1]) {
       const [decision, watch] = [this.turns[seat], this.watches[seat]];
       if (decision && watch) {
-        decision.reading = readTurn(this.format.space, decision.request, decision.mask, watch.seen);
-        if (watch.unsure) {
-          decision.reading.flags |= READ.request_unsure;
-          decision.reading.possible = null;
-        }
+        const reading = readTurn(this.format.space, decision.request, decision.mask, watch.seen);
+        decision.reading = watch.unsure ? nothingRead(reading.problem) : reading;
+        if (watch.unsure) decision.flags |= READ.request_unsure;
       }
       this.turns[seat] = this.watches[seat] = null;
     }
@@ -272,8 +271,7 @@ export class BattleReading {
     this.begin();
     this.endTurn();
     for (const decision of this.decisions) {
-      decision.reading ??= { action: -1, possible: null, flags: 0, problem: '' };
-      if (decision.late) decision.reading = { action: -1, possible: null, flags: READ.late, problem: '' };
+      if (!decision.reading || decision.flags & READ.late) decision.reading = nothingRead();
     }
   }
 

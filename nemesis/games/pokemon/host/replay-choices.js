@@ -2,14 +2,14 @@
 // else those that fit are told, if there are others.
 
 import {
-  AIMED, LEAD, LONE_SWITCH, MOVES, NO_TARGET, OPTIONS, PASS, PICKS, SWITCH, TARGETS, TURNS, switchOption,
+  LEAD, LONE_SWITCH, MOVES, NO_TARGET, OPTIONS, PASS, PICKS, SWITCH, TARGETS, TURNS, switchOption,
 } from './actions.js';
 import { publicMove } from './tracker-own.js';
 
 /** @import { Request } from './actions.js' */
 
 /** Bits that say how a decision was read. */
-export const READ = { known: 1, target_assumed: 2, leads_known: 4, contradiction: 8, request_unsure: 16, late: 32 };
+export const READ = { request_unsure: 1, late: 2 };
 
 /**
  * What was seen of one slot.
@@ -17,7 +17,6 @@ export const READ = { known: 1, target_assumed: 2, leads_known: 4, contradiction
  * @property {'' | 'move' | 'switch' | 'pass'} kind
  * @property {string} move id, or '' if it is not known
  * @property {number[] | null} targets places in TARGETS that it may have been aimed at, null for any
- * @property {boolean} assumed whether other targets would have come to the same, for nobody stood there
  * @property {number} place in the request of who was switched in
  * @property {boolean | null} gimmick null if nobody can tell
  * @property {boolean} stayed whether it certainly did not choose to switch
@@ -29,16 +28,23 @@ export const READ = { known: 1, target_assumed: 2, leads_known: 4, contradiction
  * @returns {Sighting}
  */
 export function nothingSeen(kind = '') {
-  return { kind, move: '', targets: null, assumed: false, place: -1, gimmick: null, stayed: false, open: false };
+  return { kind, move: '', targets: null, place: -1, gimmick: null, stayed: false, open: false };
 }
 
 /**
  * @typedef {object} Reading
  * @property {number} action or -1
  * @property {Uint8Array | null} possible legal actions that fit, if it is none of the others and not known which
- * @property {number} flags of READ
  * @property {string} problem why nothing fits, or ''
  */
+
+/**
+ * @param {string} [problem]
+ * @returns {Reading} of a decision whose choice nobody can tell
+ */
+export function nothingRead(problem = '') {
+  return { action: -1, possible: null, problem };
+}
 
 /**
  * @param {{slots: number, brought: number, size: number}} space
@@ -53,19 +59,13 @@ export function readTurn(space, request, bits, seen) {
   if (!fitting.length) {
     const any = Array(OPTIONS).fill(true);
     const slot = space.slots > 1 && fittingActions(space, bits, [tables[0], any]).length ? 1 : 0;
-    return { action: -1, possible: null, flags: READ.contradiction, problem: problemOf(request, slot, seen[slot]) };
+    return nothingRead(problemOf(request, slot, seen[slot]));
   }
   // Where moves are hidden, that nothing else fits means nothing.
   if (fitting.length === 1 && seen.every(({ kind, open }) => kind || !open)) {
-    const assumed = seen.some((sighting) => sighting.assumed) ? READ.target_assumed : 0;
-    return { action: fitting[0], possible: null, flags: READ.known | assumed, problem: '' };
+    return { action: fitting[0], possible: null, problem: '' };
   }
-  // What is assumed of one slot may be wrong, and to say less is right in any case.
-  const sure = seen.map((sighting, slot) => {
-    if (!sighting.assumed) return tables[slot];
-    return fittingOptions(space, request, slot, { ...sighting, targets: [...AIMED.foes] });
-  });
-  return { action: -1, possible: asBits(fittingActions(space, bits, sure), bits), flags: 0, problem: '' };
+  return { action: -1, possible: asBits(fitting, bits), problem: '' };
 }
 
 /**
@@ -126,9 +126,8 @@ export function readPreview({ slots, brought, size }, bits, leads, others) {
   }
   const known = leads.length === slots && fitting.length === 1;
   const problem = fitting.length ? '' : 'the leads are not legal';
-  const flags = known ? READ.known : fitting.length ? READ.leads_known : READ.contradiction;
   const possible = known || !fitting.length ? null : asBits(fitting, bits);
-  return { action: known ? fitting[0] : -1, possible, flags, problem };
+  return { action: known ? fitting[0] : -1, possible, problem };
 }
 
 /**

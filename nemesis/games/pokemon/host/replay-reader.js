@@ -85,7 +85,7 @@ export class ReplayReader {
       Buffer.concat(rows.map(({ reading }) => reading?.possible ?? nothing)),
       bytes(actions),
       bytes(Int16Array.from(rows, ({ tick }) => tick)),
-      Uint8Array.from(rows, ({ reading }) => reading?.flags ?? 0),
+      Uint8Array.from(rows, ({ flags }) => flags),
       Uint8Array.from(rows, ({ seat }) => seat),
       bytes(guesses),
       told,

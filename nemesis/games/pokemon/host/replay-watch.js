@@ -42,8 +42,6 @@ export class TurnWatch {
     this.actors = side.slots.slice(0, tracker.activeSlots).map((slot) => new Actor(slot.pokemon));
     this.unsure = false; // whether the request may have been another
     this.swapped = false; // whether foes changed their places
-    /** @type {boolean[]} foe slots in which nobody stood when it chose */
-    this.empty = tracker.sides[1 - replay.seat].slots.map(({ pokemon }) => !pokemon || pokemon.fainted);
     this.actors.forEach(({ seen }, index) => {
       const { moves, unsure } = request.active[index];
       seen.open = unsure || (!replay.knowsMoves(side.slots[index]) && moves[0]?.pp !== undefined);
@@ -170,9 +168,9 @@ export class TurnWatch {
       return;
     }
     const other = side.slots[1 - hit.index];
+    // What is aimed at an empty slot goes to the other one.
     const standing = other.pokemon !== null && !other.pokemon.fainted;
-    seen.assumed = this.empty[other.index] && !standing;
-    seen.targets = standing || seen.assumed ? [AIMED.foes[hit.index]] : [...AIMED.foes];
+    seen.targets = standing ? [AIMED.foes[hit.index]] : [...AIMED.foes];
   }
 
   /**
