@@ -4,6 +4,7 @@
 import { READ, nothingRead, readPreview, readTurn } from './replay-choices.js';
 import { GUESSED } from './replay-completion.js';
 import { ReplayError, guarded } from './replay-log.js';
+import { Luck } from './replay-luck.js';
 import { Replacements } from './replay-replacements.js';
 import { SeatReplay } from './replay-requests.js';
 import { gatherTeams } from './replay-teams.js';
@@ -118,7 +119,8 @@ export class BattleReading {
 
   /**
    * Settle who takes part, as far as the log ever tells, and in which order the request names them: those that lead go
-   * to the front as they come in, the others keep their order. Without a team preview the order of the team is not
+   * to the front as they come in, the others keep their order. Who else takes part is drawn, lest whoever stands there out
+   * of turn be known to be true. Without a team preview the order of the team is not
    * known, and that of appearance would tell what is to come.
    * @param {number} seat
    */
@@ -133,7 +135,8 @@ export class BattleReading {
     const unseen = order.filter((number) => known[number].arrivals.length === 0);
     const undecided = brought < team.length && seen.length < brought;
     if (undecided) for (const number of unseen) team[number].guessed |= GUESSED.brought;
-    const taken = [...seen, ...unseen.slice(0, brought - seen.length)].sort((one, other) => one - other);
+    const others = new Luck(this.log.text, `brought by ${seat}`).some(unseen, brought - seen.length);
+    const taken = [...seen, ...others].sort((one, other) => one - other);
     if (!this.previews[seat]) taken.sort((one, other) => bySpecies(team[one].species, team[other].species));
     this.seats[seat].order = taken;
   }

@@ -38,4 +38,14 @@ export class Luck {
     let rest = this.next() * ids.reduce((sum, id) => sum + counts[id], 0);
     return ids.find((id) => (rest -= counts[id]) < 0) ?? ids[ids.length - 1];
   }
+
+  /**
+   * @param {number[]} numbers
+   * @param {number} count at most as many as there are
+   * @returns {number[]} so many of them, each as likely as any other
+   */
+  some(numbers, count) {
+    const left = [...numbers];
+    return Array.from({ length: count }, () => left.splice(Math.floor(this.next() * left.length), 1)[0]);
+  }
 }
