@@ -196,7 +196,7 @@ def _batches(replays: ReplaySources, present: set[str], report: ImportReport) ->
 def _usable(where: str, result: ReplayBattle | ReplayError, report: ImportReport) -> ReplayBattle | None:
     """Return the battle if it is used; if not, there is a reason."""
     if isinstance(result, ReplayError):
-        report.rated_to_end += result.rated_to_end and result.reason != "wrong format"
+        report.rated_to_end += result.rated_to_end
         report.drop(result.reason, f"{where}: {result}")
         return None
     to_end = result.rated and result.ending == "played"

@@ -1,5 +1,6 @@
 """Public logs read as decisions: what was chosen is told exactly or not at all, and no log can do harm."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import combinations
@@ -11,12 +12,13 @@ import pytest
 
 from benchmarks.replay_fuzz import fuzz
 from benchmarks.replay_round_trip import play, round_trip
+from nemesis.core.errors import UserError
 from nemesis.core.game import BoolArray
 from nemesis.games import open_game
 from nemesis.games.pokemon.actions import OPTIONS, PASS, SWITCH, action_space
 from nemesis.games.pokemon.dex import vocabulary
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.layout import OWN, POKEMON, STATUSES, cut
+from nemesis.games.pokemon.layout import FOE, OWN, POKEMON, STATUSES, cut
 from nemesis.games.pokemon.replay_reading import Guessed, Read, ReplayBattle, ReplayError, ReplayReader, SeatDecisions
 from nemesis.games.pokemon.replay_usage import Usage
 
@@ -417,6 +419,77 @@ def test_leads_are_known_though_not_all_were_seen(reader: ReplayReader):
     assert seen is not None
     assert SPACE.describe(int(seen.action[0])) == "lead 1 and 2, back 5 and 6"
     assert not (seen.guessed & Guessed.BROUGHT).any()
+
+
+def test_who_else_was_brought_is_drawn(reader: ReplayReader):
+    logs = [("one", vgc_log(done()).replace("One", f"One {number}")) for number in range(60)]
+    brought = Counter[int]()
+    for battle in reader.read(logs):
+        assert isinstance(battle, ReplayBattle)
+        for seat in battle.seats:
+            assert seat is not None
+            own = cut(seat.view[1]).pokemon[OWN]
+            brought.update(own[: SPACE.brought, POKEMON.column("base_species")].tolist())
+    assert len(brought) == len(NAMES)
+    assert min(brought.values()) > 40  # who leads neither team comes with each in half of 60 battles
+
+
+def test_hp_are_as_the_public_saw_them_however_the_log_shows_them(reader: ReplayReader):
+    for shown, told in (
+        ("50/100", (50, 100)),
+        ("24/48", (24, 48)),
+        ("242/484", (50, 100)),
+        ("502/1004", (50, 100)),
+        ("1/489", (1, 100)),
+    ):
+        seat = read(reader, vgc_log(done(f"|-damage|p2a: Amoonguss|{shown}"), done())).seats[0]
+        assert seat is not None
+        foe = cut(seat.view[2]).pokemon[FOE]
+        hurt = foe[foe[:, POKEMON.column("hp")] != foe[:, POKEMON.column("max_hp")]]
+        assert [tuple(row) for row in hurt[:, [POKEMON.column("hp"), POKEMON.column("max_hp")]].tolist()] == [told]
+
+
+SINGLES = [
+    "|gametype|singles", "|player|p1|One|1|1500", "|player|p2|Other|2|1600", "|gen|9", "|tier|TIER", "|clearpoke",
+    "|poke|p1|Garchomp, M|", "|poke|p2|Skarmory, M|", "|teampreview", "|", "|t:|1", "|start",
+    "|switch|p1a: Garchomp|Garchomp, M|100/100", "|switch|p2a: Skarmory|Skarmory, M|100/100", "|turn|1", "|", "|t:|2",
+    "|move|p1a: Garchomp|Earthquake|p2a: Skarmory", "|move|p2a: Skarmory|Roost|p2a: Skarmory", "|", "|upkeep",
+    "|turn|2", "|", "|t:|3", "|win|One",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "tier", "allowed"), [("gen9ou", "[Gen 9] OU", True), ("gen9monotype", "[Gen 9] Monotype", False)]
+)
+def test_nobody_terastallizes_where_it_is_forbidden(name: str, tier: str, allowed: bool):
+    game = open_game(f"pokemon:{name}")
+    assert isinstance(game, PokemonGame)
+    with closing(game.replay_reader()) as opened:
+        decisions = read(opened, "\n".join(SINGLES).replace("TIER", tier)).seats[0]
+    assert decisions is not None
+    assert decisions.action[1] >= 0
+    plain, gimmick = decisions.mask[1, :4], decisions.mask[1, 4:8]
+    assert plain.any()
+    assert gimmick.any() == allowed
+
+
+@pytest.mark.parametrize(
+    ("name", "obstacle"),
+    [
+        ("gen9nationaldex", "mega evolutions and Z-moves"),
+        ("gen9natdexdraft", "mega evolutions and Z-moves"),
+        ("gen9almostanyability", "abilities"),
+        ("gen9balancedhackmons", "abilities"),
+        ("gen8ou", "Dynamax"),
+    ],
+)
+def test_formats_whose_rules_cannot_be_followed_are_refused(name: str, obstacle: str):
+    game = open_game(f"pokemon:{name}")
+    assert isinstance(game, PokemonGame)
+    with closing(game.replay_reader()) as opened, pytest.raises(UserError) as refused:
+        opened.read([("one", "\n".join(SINGLES))])
+    assert f"Replays of {name} cannot be read: " in str(refused.value)
+    assert obstacle in str(refused.value)
 
 
 def test_a_forme_that_the_team_preview_hides_is_known_once_it_is_seen(reader: ReplayReader):

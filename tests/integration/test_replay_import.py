@@ -223,6 +223,16 @@ def test_battles_are_dropped_by_named_reasons(tmp_path: Path):
     assert endings == {f"{FORMAT}-0": "played", f"{FORMAT}-4": "forfeit", f"{FORMAT}-5": "timer"}
 
 
+def test_rated_battles_count_however_they_are_refused(tmp_path: Path):
+    long, split = (logs()[0].replace("|turn|1\n", f"|turn|1\n{line}\n") for line in ("|c|" + "x" * 30_000, "|split|p1"))
+    others = long.replace("[Gen 9] OU", "[Gen 9] UU"), long.replace("|win|", "|nobody|"), long.replace("|rated|", "|x|")
+    replays = [replay(number, log) for number, log in enumerate([logs()[0], long, split, *others])]
+    figures = run_import(write_lines(tmp_path / "x.jsonl.gz", replays), "--out", tmp_path / "dataset", "--processes", 1)
+    assert figures["dropped"] == {"too long": 4, "not public": 1}
+    assert figures["rated_to_end"] == 3
+    assert figures["rated_to_end_used"] == pytest.approx(1 / 3)
+
+
 def test_an_import_goes_on_where_it_stopped(tmp_path: Path, imported: tuple[Path, dict[str, Any]]):
     some = write_lines(tmp_path / "some.jsonl.gz", [replay(number) for number in range(2)])
     run_import(some, "--out", tmp_path / "dataset", "--processes", 1)

@@ -96,7 +96,7 @@ class ReplayError:
     reason: str  # a name to count by
     message: str
     line: int  # from 1, or 0 for the whole
-    rated_to_end: bool = False  # whether it was a rated battle that was played to its end
+    rated_to_end: bool = False  # whether it was a rated battle of the format that was played to its end
 
     def __str__(self) -> str:
         where = f", line {self.line}" if self.line else ""
@@ -204,8 +204,8 @@ def _unpacked(identities: list[str], body: bytearray, space: ActionSpace) -> lis
     end = 0
     for identity, battle in zip(identities, battles, strict=True):
         if battle["reason"]:
-            to_end = battle["rated"] and battle["ending"] == "played"
-            results.append(ReplayError(identity, battle["reason"], battle["message"], battle["line"], to_end))
+            told = (battle[name] for name in ("reason", "message", "line", "rated_to_end"))
+            results.append(ReplayError(identity, *told))
             continue
         start, end = end, end + battle["rows"]
 

@@ -15,7 +15,7 @@ import { Tracker } from './tracker.js';
 /** @import { Reading } from './replay-choices.js' */
 /** @import { Complete } from './replay-completion.js' */
 /** @import { Outlook } from './replay-requests.js' */
-/** @import { Log, Stop } from './replay-log.js' */
+/** @import { Head, Log, Stop } from './replay-log.js' */
 /** @import { Slot } from './tracker-state.js' */
 /** @import { Write } from './view.js' */
 
@@ -32,6 +32,7 @@ const LONGEST_KIND = 60;
  * @property {number} viewSize
  * @property {Complete} complete
  * @property {number} choosesAfter seconds after which the server chooses for whoever has not
+ * @property {boolean} terastallizes whether Pokémon may terastallize
  */
 
 /**
@@ -60,7 +61,7 @@ export class BattleReading {
     /** @type {SeatReplay[]} */
     this.seats = teams.map((team, seat) => {
       const arrivals = this.knowledge[seat].team.map((known) => known.arrivals);
-      return new SeatReplay(this.tracker, seat, team, teams[1 - seat], arrivals);
+      return new SeatReplay(this.tracker, seat, team, teams[1 - seat], arrivals, format.terastallizes);
     });
     /** @type {Decision[]} in the order in which they were asked */
     this.decisions = [];
@@ -91,7 +92,7 @@ export class BattleReading {
         this.read(place);
       });
     }
-    this.close();
+    guarded(lines, lines.length - 1, () => this.close());
   }
 
   /** @param {Stop} stop */
@@ -319,14 +320,22 @@ function outlookOf(line, move) {
 }
 
 /**
+ * @param {Head} head
+ * @param {Format} format
+ * @returns {boolean} whether the battle is of the format
+ */
+export function isOf({ format, slots, generation }, { id, dex, space }) {
+  return (format === id || format === `${id}bo3`) && slots === space.slots && generation === dex.gen;
+}
+
+/**
  * @param {Log} log
  * @param {Format} format
  */
-export function checkFormat(log, { id, dex, space }) {
-  const named = log.format === id || log.format === `${id}bo3`;
-  if (named && log.slots === space.slots && log.generation === dex.gen) return;
+export function checkFormat(log, format) {
+  if (isOf(log, format)) return;
   const other = log.format.slice(0, LONGEST_KIND) || '(none)';
-  throw new ReplayError('wrong format', `The battle is of the format ${other}, not of ${id}.`);
+  throw new ReplayError('wrong format', `The battle is of the format ${other}, not of ${format.id}.`);
 }
 
 /**

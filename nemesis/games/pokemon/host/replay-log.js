@@ -18,6 +18,8 @@ const OUT_OF_TIME = / lost due to inactivity\.$|^All players are inactive\.$/;
 const LAST_SECONDS = /^\|inactive\|(.*) has [1-5] seconds left\b/;
 const TURN_LIMIT = 'You have hit the turn limit!';
 const EXACT_HP = /^(\d{1,4})\/(\d{2,4})(?= |$)/;
+/** Per cent, or what a bar of so many pixels shows. */
+const PUBLIC_WHOLES = ['100', '48'];
 /** @type {Map<string, number>} in which part a line shows HP */
 const HP_PART = new Map([['switch', 4], ['drag', 4], ['-damage', 3], ['-heal', 3], ['-sethp', 3]]);
 
@@ -61,59 +63,79 @@ export function guarded(lines, place, action) {
  */
 
 /**
- * @typedef {object} Log
- * @property {string} text all of it
- * @property {string[]} lines
- * @property {Stop[]} stops
+ * What a log says of its battle as a whole.
+ * @typedef {object} Head
  * @property {string} format id, as the log names it
  * @property {number} slots active places of a side
  * @property {number} generation
  * @property {boolean} rated
  * @property {[string, string]} players ids of both
  * @property {[number, number]} ratings of both players, or 0
- * @property {number} winner seat, or -1 for a tie
+ * @property {number} end line that says how the battle ended, or -1 if none does
+ * @property {number} winner seat, -1 for a tie, or -2 if it is neither player
  * @property {'played' | 'forfeit' | 'timer'} ending
  */
 
+/** @typedef {Head & {text: string, lines: string[], stops: Stop[]}} Log */
+
 /**
- * @param {string} text
- * @returns {Log}
+ * @param {string} text of whatever kind
+ * @returns {Head}
  */
-export function readLog(text) {
-  const lines = linesOf(text);
+export function headOf(text) {
   /** @type {[string, string]} */
   const names = ['', ''];
-  /** @type {Log} */
-  const log = {
-    text, lines, stops: stopsOf(lines), format: '', slots: 0, generation: 0, rated: false, players: ['', ''],
-    ratings: [0, 0], winner: -2, ending: 'played',
+  /** @type {Head} */
+  const head = {
+    format: '', slots: 0, generation: 0, rated: false, players: ['', ''], ratings: [0, 0], end: -1, winner: -2,
+    ending: 'played',
   };
   const fallen = [false, false]; // in this turn
-  for (const [place, line] of lines.entries()) {
+  for (const [place, line] of split(text).entries()) {
     const type = typeOf(line);
     if (!TELLING.has(type)) continue;
     const [, , first = '', name = '', , rating = ''] = line.split('|', 6);
     const seat = SEATS.indexOf(first);
     if (type === 'player' && seat >= 0 && name) {
       names[seat] = name;
-      log.players[seat] = toId(name);
-      log.ratings[seat] ||= ratingIn(rating);
-    } else if (type === 'tier') log.format = toId(first);
-    else if (type === 'gametype') log.slots = first === 'singles' ? 1 : first === 'doubles' ? 2 : 0;
-    else if (type === 'gen') log.generation = Number(first);
-    else if (type === 'rated') log.rated = true;
+      head.players[seat] = toId(name);
+      head.ratings[seat] ||= ratingIn(rating);
+    } else if (type === 'tier') head.format = toId(first);
+    else if (type === 'gametype') head.slots = first === 'singles' ? 1 : first === 'doubles' ? 2 : 0;
+    else if (type === 'gen') head.generation = Number(first);
+    else if (type === 'rated') head.rated = true;
     else if (type === 'turn') fallen.fill(false);
     else if (type === 'faint') fallen[SEATS.indexOf(first.slice(0, 2))] = true;
     else if (type === 'message' && first.endsWith(TURN_LIMIT)) fallen.fill(true);
     else if (type === 'tie') {
-      log.winner = -1;
-      if (!fallen.every(Boolean) && log.ending === 'played') log.ending = 'forfeit'; // they agreed to it
-    } else if (type === 'win') log.winner = winnerOf(names, first, place);
-    else if (type === '-message' && first.endsWith(' forfeited.')) log.ending = 'forfeit';
-    else if (type === '-message' && OUT_OF_TIME.test(first)) log.ending = 'timer';
+      Object.assign(head, { end: place, winner: -1 });
+      if (!fallen.every(Boolean) && head.ending === 'played') head.ending = 'forfeit'; // they agreed to it
+    } else if (type === 'win') Object.assign(head, { end: place, winner: winnerOf(names, first) });
+    else if (type === '-message' && first.endsWith(' forfeited.')) head.ending = 'forfeit';
+    else if (type === '-message' && OUT_OF_TIME.test(first)) head.ending = 'timer';
   }
-  if (log.winner === -2) throw new ReplayError('no winner', 'The log does not say how the battle ended.');
-  return log;
+  return head;
+}
+
+/**
+ * @param {string} text
+ * @param {Head} head of the same text
+ * @returns {Log}
+ */
+export function readLog(text, head) {
+  const lines = linesOf(text);
+  const stops = stopsOf(lines);
+  if (head.end < 0) throw new ReplayError('no winner', 'The log does not say how the battle ended.');
+  if (head.winner < -1) throw new ReplayError('no winner', 'The winner is neither player.', head.end + 1);
+  return { ...head, text, lines, stops };
+}
+
+/**
+ * @param {string} text
+ * @returns {string[]} its lines
+ */
+function split(text) {
+  return text.split('\n').map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line));
 }
 
 /**
@@ -130,18 +152,18 @@ function typeOf(line) {
  * @returns {string[]}
  */
 function linesOf(text) {
-  if (typeof text !== 'string' || !text.trim()) throw new ReplayError('empty log', 'The log is empty.');
+  if (!text.trim()) throw new ReplayError('empty log', 'The log is empty.');
   if (text.length > MOST_CHARACTERS) {
     throw new ReplayError('too long', `The log has more than ${MOST_CHARACTERS} characters.`);
   }
-  const lines = text.split('\n');
+  const lines = split(text);
   if (lines.length > MOST_LINES) throw new ReplayError('too long', `The log has more than ${MOST_LINES} lines.`);
   for (const [place, line] of lines.entries()) {
     if (line.startsWith('|split|')) {
       throw new ReplayError('not public', 'The log holds what only one seat was told.', place + 1);
     }
     if (line.length > LONGEST_LINE) throw new ReplayError('too long', 'A line is too long.', place + 1);
-    lines[place] = withPublicHp(line.endsWith('\r') ? line.slice(0, -1) : line);
+    lines[place] = withPublicHp(line);
   }
   return lines;
 }
@@ -153,7 +175,7 @@ function linesOf(text) {
  */
 function withPublicHp(line) {
   const part = HP_PART.get(typeOf(line));
-  if (!part || line.includes('/100') || line.includes('/48')) return line;
+  if (!part) return line;
   const parts = line.split('|');
   if (!parts[part]) return line;
   parts[part] = parts[part].replace(EXACT_HP, inPerCent);
@@ -167,7 +189,7 @@ function withPublicHp(line) {
  * @returns {string} the same as players see it
  */
 function inPerCent(text, hp, whole) {
-  if (Number(whole) === 0) return text;
+  if (PUBLIC_WHOLES.includes(whole) || Number(whole) === 0) return text;
   const percent = Math.ceil((100 * Number(hp)) / Number(whole));
   return `${percent === 100 && hp !== whole ? 99 : percent}/100`;
 }
@@ -184,13 +206,11 @@ function ratingIn(text) {
 /**
  * @param {[string, string]} names
  * @param {string} name
- * @param {number} place
- * @returns {number} seat
+ * @returns {number} seat, or -2
  */
-function winnerOf(names, name, place) {
+function winnerOf(names, name) {
   const seat = names.indexOf(name);
-  if (seat < 0 || names[0] === names[1]) throw new ReplayError('no winner', 'The winner is neither player.', place + 1);
-  return seat;
+  return seat < 0 || names[0] === names[1] ? -2 : seat;
 }
 
 /**

@@ -4,9 +4,9 @@
 /** @import { Log } from './replay-log.js' */
 /** @import { Usual } from './replay-usage.js' */
 
-import { BattleReading, checkFormat } from './replay-battle.js';
+import { BattleReading, checkFormat, isOf } from './replay-battle.js';
 import { completing } from './replay-completion.js';
-import { ReplayError, readLog } from './replay-log.js';
+import { ReplayError, headOf, readLog } from './replay-log.js';
 import { gatherTeams } from './replay-teams.js';
 import { Usage } from './replay-usage.js';
 
@@ -14,20 +14,25 @@ const TEAM = 6;
 const ROUNDING = 2; // seconds by which two times of a log may be apart from what passed
 /** Generations whose gimmicks change what a move is called, which is not followed. */
 const NOT_READ = [6, 7, 8];
+const FIRST_GENERATION_WITH_ABILITIES = 3;
+const FIRST_GENERATION_WITH_TERASTALLIZING = 9;
+/** What is said of a log that nothing was prepared for. */
+const UNFORESEEN = new ReplayError('contradiction', 'What the log tells does not make up a battle.');
 
 export class ReplayReader {
   /**
    * @param {import('./arena.js').Arena} arena that knows the format
    */
   constructor({ rules, space, write, viewSize, facts }) {
-    const { gen, currentMod } = rules.dex;
-    if (NOT_READ.includes(gen) || currentMod.startsWith('champions')) {
-      throw new Error(`Replays of ${rules.format.id} cannot be read: mega evolutions, Z-moves and Dynamax are not followed.`);
-    }
+    const { dex, format } = rules;
+    const table = dex.formats.getRuleTable(format);
+    const obstacle = obstacleIn(dex, table);
+    if (obstacle) throw new Error(`Replays of ${format.id} cannot be read: ${obstacle}.`);
     /** @type {Format} */
     this.format = {
-      dex: rules.dex, id: rules.format.id, space: { ...space, ...facts }, write, viewSize, complete: completing(null),
-      choosesAfter: patienceOf(rules.dex, rules.format),
+      dex, id: format.id, space: { ...space, ...facts }, write, viewSize, complete: completing(null),
+      choosesAfter: patienceOf(table),
+      terastallizes: dex.gen >= FIRST_GENERATION_WITH_TERASTALLIZING && !table.has('terastalclause'),
     };
   }
 
@@ -48,7 +53,7 @@ export class ReplayReader {
     const usage = new Usage(this.format.dex);
     for (const text of logs) {
       try {
-        const log = readLog(text);
+        const log = readLog(text, headOf(text));
         this.check(log, played);
         for (const knowledge of gatherTeams(this.format.dex, log)) usage.add(knowledge);
       } catch {
@@ -107,52 +112,54 @@ export class ReplayReader {
    * @param {boolean} played
    */
   readOne(text, played) {
-    /** @type {Log | null} */
-    let log = null;
+    const head = headOf(text);
+    const { winner, ending, rated, players, ratings, format } = head;
+    const toEnd = head.end >= 0 && ending === 'played';
+    const rated_to_end = rated && toEnd && isOf(head, this.format); // be it read or not
+    const told = { winner, ending, rated, players, ratings, format, rated_to_end };
     try {
-      log = readLog(text);
+      const log = readLog(text, head);
       this.check(log, played);
       const reading = new BattleReading(this.format, log);
       reading.run();
       const usable = [0, 1].map((seat) => reading.usable(seat));
       const { problems, unknown } = reading;
       return {
-        battle: { ...headOf(log), usable, problems, unknown, reason: '', message: '', line: 0 },
+        battle: { ...told, usable, problems, unknown, reason: '', message: '', line: 0 },
         decisions: reading.decisions.filter(({ seat }) => usable[seat]),
       };
     } catch (error) {
-      const { reason, message, line } = error instanceof ReplayError ? error : unforeseen(error);
-      return { battle: { ...headOf(log), reason, message, line }, decisions: [] };
+      const { reason, message, line } = error instanceof ReplayError ? error : UNFORESEEN;
+      return { battle: { ...told, reason, message, line }, decisions: [] };
     }
   }
 }
 
 /**
- * @param {Log | null} log
+ * @param {any} dex
+ * @param {any} table of a format's rules
+ * @returns {string} what of them is not followed, or ''
  */
-function headOf(log) {
-  if (!log) return { winner: -1, ending: '', rated: false, players: ['', ''], ratings: [0, 0], format: '' };
-  const { winner, ending, rated, players, ratings, format } = log;
-  return { winner, ending, rated, players, ratings, format };
+function obstacleIn({ gen, currentMod }, table) {
+  if (NOT_READ.includes(gen) || currentMod.startsWith('champions')) {
+    return 'mega evolutions, Z-moves and Dynamax are not followed';
+  }
+  if (table.has('natdexmod') || table.has('+tag:past')) {
+    return 'it brings back mega evolutions and Z-moves, which are not followed';
+  }
+  if (gen >= FIRST_GENERATION_WITH_ABILITIES && !table.has('obtainableabilities')) {
+    return 'Pokémon may have abilities there that their species has not, and nobody can tell which';
+  }
+  return '';
 }
 
 /**
- * @param {any} dex
- * @param {any} format
+ * @param {any} table of a format's rules
  * @returns {number} seconds that a player has at least before the server chooses; infinity if it never does
  */
-function patienceOf(dex, format) {
-  const { timeoutAutoChoose, maxPerTurn } = dex.formats.getRuleTable(format).timer?.[0] ?? {};
+function patienceOf(table) {
+  const { timeoutAutoChoose, maxPerTurn } = table.timer?.[0] ?? {};
   return timeoutAutoChoose ? maxPerTurn - ROUNDING : Infinity;
-}
-
-/**
- * @param {unknown} error
- * @returns {ReplayError}
- */
-function unforeseen(error) {
-  const what = error instanceof Error ? error.message : String(error);
-  return new ReplayError('unreadable line', `The log makes no sense: ${what}.`);
 }
 
 /**

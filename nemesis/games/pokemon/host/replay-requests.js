@@ -25,14 +25,16 @@ export class SeatReplay {
    * @param {Member[]} team in the order of the tracker's team
    * @param {Member[]} foes the other seat's team
    * @param {Arrival[][]} arrivals of each Pokémon of the team
+   * @param {boolean} terastallizes whether the rules let it terastallize
    */
-  constructor(tracker, seat, team, foes, arrivals) {
+  constructor(tracker, seat, team, foes, arrivals, terastallizes) {
     this.tracker = tracker;
     this.seat = seat;
     this.side = tracker.sides[seat];
     this.team = team;
     this.foes = foes;
     this.arrivals = arrivals;
+    this.terastallizes = terastallizes;
     /** @type {Map<Pokemon, {hp: number, cured: boolean}>} what the seat knows better than the public of its bench */
     this.rested = new Map();
     this.dex = tracker.lexicon.dex;
@@ -232,7 +234,7 @@ export class SeatReplay {
     const last = after.every(({ pokemon }) => !pokemon || pokemon.fainted);
     const trap = this.bench > 0 ? trapOf(tracker, standing, (foe) => this.abilityOf(foe)) : '';
     const unsure = (hard && outlook === '' && mayHaveEnded(tracker, standing)) || (trap === 'unknown' && !last);
-    const free = !locked && !stuck && tracker.lexicon.generation === 9 && !this.side.gimmickUsed;
+    const free = !locked && !stuck && this.terastallizes && !this.side.gimmickUsed;
     return {
       moves,
       ...(unsure ? { unsure } : {}),
