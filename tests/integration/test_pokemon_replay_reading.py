@@ -381,13 +381,16 @@ def test_who_is_revived_is_a_decision(reader: ReplayReader):
         "|move|p1b: Pawmot|Revival Blessing|p1b: Pawmot", "|", "|t:|4",
         "|-heal|p1: Incineroar|50/100|[from] move: Revival Blessing", "|", "|upkeep",
     ]  # fmt: skip
-    turns = [*done(*first), "|", "|t:|3", switch("p1a", "Rillaboom")], revival
+    turns = [*done(*first), "|", "|t:|3", switch("p1a", "Rillaboom")], revival, done()
     battle = read(reader, vgc_log(*turns, leads=("Incineroar", "Pawmot", "Amoonguss", "Flutter Mane")))
     revived = words(battle, 0, 4)
     assert revived[0] == "pass"
-    view = battle.seats[0].view[4] if battle.seats[0] else None
+    assert battle.seats[0] is not None
+    before, after = cut(battle.seats[0].view[4:6]).pokemon[:, OWN]
     place = int(str(revived[1]).removeprefix("switch ")) - 1
-    assert cut(view).pokemon[OWN][place, POKEMON.column("fainted")] == 1
+    assert before[place, POKEMON.column("fainted")] == 1
+    assert after[place, POKEMON.column("fainted")] == 0
+    assert after[place, POKEMON.column("hp")] / after[place, POKEMON.column("max_hp")] == pytest.approx(0.5, abs=0.01)
 
 
 @pytest.mark.parametrize(("cure", "shown"), [(True, ["par", "par", "par", ""]), (False, ["par", "", "", ""])])

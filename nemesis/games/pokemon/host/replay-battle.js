@@ -182,7 +182,7 @@ export class BattleReading {
     const actor = this.watches[slot.side.index]?.waiting(left);
     const status = left?.status ?? '';
     tracker.read(lines, place, place + 1);
-    if (left && left !== slot.pokemon) this.seats[slot.side.index].rest(left, status, place);
+    if (left && left !== slot.pokemon && !left.fainted) this.seats[slot.side.index].rest(left, status, place);
     this.arrive(slot, type, actor);
   }
 
