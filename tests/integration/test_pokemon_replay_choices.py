@@ -189,6 +189,19 @@ def test_who_moves_asleep_or_joins_in_chose_its_move(reader: ReplayReader, turn:
     assert words(read(reader, log), 0, 1) == expected
 
 
+def test_who_joins_in_has_the_move(reader: ReplayReader):
+    turn = done(
+        "|move|p1b: Rillaboom|Grass Pledge|p2a: Amoonguss",
+        "|-waiting|p1b: Rillaboom|p1a: Incineroar",
+        "|move|p1a: Incineroar|Fire Pledge|p2b: Flutter Mane|[from] move: Grass Pledge",
+        "|-combine",
+    )
+    log = "\n".join(line for line in vgc_log(turn).split("\n") if not line.startswith("|showteam|"))
+    battle = read(reader, log)
+    assert battle.problems == {}
+    assert words(battle, 0, 1) == ["move 1 +2", "move 1 +1"]
+
+
 def slot_options(decisions: SeatDecisions | None, decision: int, slot: int) -> set[int]:
     """Return the options of a slot that may have been chosen."""
     assert decisions is not None

@@ -5,6 +5,7 @@
 import { NONE } from './tracker-state.js';
 import { Tracker } from './tracker.js';
 import { ReplayError, guarded } from './replay-log.js';
+import { joinsIn } from './replay-watch.js';
 
 /** @import { Log } from './replay-log.js' */
 /** @import { SpeciesFacts } from './tracker-lexicon.js' */
@@ -75,7 +76,7 @@ export function gatherTeams(dex, { lines }) {
         throw new ReplayError('contradiction', 'A team has too many Pokémon.', place + 1);
       }
       if (line.startsWith('|showteam|')) sheets[line.charCodeAt(11) - 49] = true;
-      else if (line.startsWith('|move|')) revealModel(tracker, line);
+      else if (line.startsWith('|move|')) revealMoves(tracker, line);
       else if (VEILED.test(line)) veiled.add(tracker.sideAt(line.slice('|poke|'.length)).team.slice(-1)[0]);
       if (!before) return;
       const { pokemon } = tracker.slotAt(line.slice(line.indexOf('|', 1) + 1));
@@ -105,12 +106,14 @@ export function gatherTeams(dex, { lines }) {
 }
 
 /**
- * What a Pokémon uses that turned into another, the other has too.
+ * A Pokémon has the move by which it joins in that of another; and what one uses that turned into another, the other has too.
  * @param {Tracker} tracker
  * @param {string} line of a move
  */
-function revealModel(tracker, line) {
-  const slot = tracker.slotAt(line.slice('|move|'.length));
+function revealMoves(tracker, line) {
+  const parts = line.split('|');
+  const slot = tracker.slotAt(parts[2]);
+  if (joinsIn(tracker, parts)) slot.moves.reveal(tracker.lexicon.move(parts[3]).id);
   if (slot.transform) for (const id of slot.transform.moves.ids) slot.transform.original.moves.reveal(id);
 }
 

@@ -196,13 +196,25 @@ export class TurnWatch {
 /**
  * @param {Tracker} tracker
  * @param {string[]} parts of a line of a move
- * @returns {boolean} whether its user chose it, and nothing else brought it about; who joins in a move also chose
+ * @returns {boolean} whether its user chose it, and nothing else brought it about
  */
 export function isOwn(tracker, parts) {
+  const joins = joinsIn(tracker, parts);
+  const { from, lexicon } = tracker;
+  if (!from || joins || from.id === 'lockedmove' || from.kind === 'item') return true;
+  return lexicon.generation === 1 && from.id === lexicon.move(parts[3]).id;
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {string[]} parts of a line of a move
+ * @returns {boolean} whether its user chose it, and another that did the same, or used another pledge, made it come at once
+ */
+export function joinsIn(tracker, parts) {
   tracker.readTags(parts, 5);
   const from = tracker.from?.id ?? '';
   const { id } = tracker.lexicon.move(parts[3]);
-  return !from || from === 'lockedmove' || from === id || (PLEDGES.has(from) && PLEDGES.has(id));
+  return (from === id && tracker.lexicon.generation > 1) || (PLEDGES.has(from) && PLEDGES.has(id));
 }
 
 /**
