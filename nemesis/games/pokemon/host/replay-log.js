@@ -239,7 +239,7 @@ function stopsOf(lines) {
     else if (line.startsWith('|teampreview')) kind = 'preview';
     else if (line === '|') {
       const next = lines[place + 1] ?? '';
-      if (timed ? !next.startsWith('|t:|') : kind === 'switch' && !next.startsWith('|switch|')) continue;
+      if (timed ? !next.startsWith('|t:|') : kind === 'switch' && !bringsIn(lines, place)) continue;
       if (next.startsWith('|win|') || next.startsWith('|tie')) continue;
       const now = timed ? Number(next.slice('|t:|'.length)) || Infinity : Infinity;
       if (kind) stops.push({ at: place, kind, hurried, waited: now - before });
@@ -250,4 +250,17 @@ function stopsOf(lines) {
   }
   if (stops.length > MOST_STOPS) throw new ReplayError('too long', `The battle stops more than ${MOST_STOPS} times.`);
   return stops;
+}
+
+/**
+ * @param {string[]} lines
+ * @param {number} place of an empty line
+ * @returns {boolean} whether somebody comes in before the next one; what ends as another leaves is told first
+ */
+function bringsIn(lines, place) {
+  for (let at = place + 1; at < lines.length; at++) {
+    if (lines[at].startsWith('|switch|')) return true;
+    if (lines[at] === '|' || lines[at].startsWith('|upkeep') || lines[at].startsWith('|turn|')) return false;
+  }
+  return false;
 }
