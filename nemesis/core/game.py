@@ -258,6 +258,15 @@ class AugmentedGame(Protocol):
 
 
 @runtime_checkable
+class GuessedGame(Protocol):
+    """A game of whose views something may be guessed, and of a guess a part is known."""
+
+    def without_guesses(self, view: npt.NDArray[Any], guessed: BoolArray) -> npt.NDArray[Any]:
+        """Return views (n, view) in which nothing is left of what was guessed (n, view) but what is known."""
+        ...
+
+
+@runtime_checkable
 class ExactGame(Protocol):
     """A game small enough to compute exactly how exploitable a policy is."""
 

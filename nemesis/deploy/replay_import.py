@@ -235,6 +235,7 @@ def _episodes(battles: list[ReplayBattle], format_name: str, report: ImportRepor
     reward = np.zeros(len(action), dtype=np.float32)
     reward[offsets[1:] - 1] = result
     nothing = np.full(len(action), np.nan, dtype=np.float32)
+    view = np.concatenate([seat.view for seat in seats])
 
     report.seats_left_out += SEATS * len(battles) - len(seats)
     report.decisions += len(action)
@@ -246,7 +247,7 @@ def _episodes(battles: list[ReplayBattle], format_name: str, report: ImportRepor
         report.illegal.update(battle.problems)
     report.ratings.update((rating[rating > 0] // _RATING_STEP * _RATING_STEP).astype(int).tolist())
     return Episodes(
-        view=np.concatenate([seat.view for seat in seats]),
+        view=view,
         mask=np.concatenate([seat.packed for seat in seats]),
         action=action,
         tick=np.concatenate([seat.tick for seat in seats]).astype(np.int32),
@@ -254,7 +255,7 @@ def _episodes(battles: list[ReplayBattle], format_name: str, report: ImportRepor
         value=nothing,
         reward=reward,
         possible=np.concatenate([seat.possible for seat in seats]),
-        guessed=guessed_numbers(np.concatenate([seat.guessed for seat in seats])),
+        guessed=guessed_numbers(view, np.concatenate([seat.guessed for seat in seats])),
         offsets=offsets,
         source=np.array([battle.id for battle, _, _ in numbered]),
         group=np.array([_group(battle, format_name) for battle, _, _ in numbered]),

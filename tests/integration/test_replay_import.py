@@ -121,8 +121,9 @@ def test_ticks_count_the_decisions_of_both_seats(imported: tuple[Path, dict[str,
 def test_what_the_log_does_not_tell_is_marked(imported: tuple[Path, dict[str, Any]]):
     episodes = content(imported[0])
     own, views = flagged(episodes), cut(episodes.view).pokemon[:, OWN]
-    assert own[:, :, POKEMON.columns("stats")].all()
-    assert not own[:, :, POKEMON.column("hp")].any()
+    for name in ("stats", "hp", "max_hp"):
+        assert own[:, :, POKEMON.columns(name)].all()
+    assert not own[:, :, POKEMON.column("fainted")].any()
     revealed = views[:, :, POKEMON.columns("move_revealed")] > 0
     assert revealed.any()
     assert not (own[:, :, POKEMON.columns("moves")] & revealed).any()

@@ -23,7 +23,7 @@ from nemesis.games.pokemon.formats import Format
 from nemesis.games.pokemon.observer import Observer
 from nemesis.games.pokemon.pointer_head import PokemonActionHead
 from nemesis.games.pokemon.pool import BattlePool, Teams, pair_generator
-from nemesis.games.pokemon.replay_reading import ReplayReader
+from nemesis.games.pokemon.replay_reading import ReplayReader, without_guesses
 from nemesis.games.pokemon.settings import PokemonSettings
 from nemesis.games.pokemon.stock import HostStock
 from nemesis.games.pokemon.teams import TeamSet, load_team_set, shuffled
@@ -184,6 +184,9 @@ class PokemonGame:
         generator: np.random.Generator,
     ) -> tuple[npt.NDArray[Any], BoolArray, IntArray]:
         return augment(self._space, names, view, mask, action, episode, generator)
+
+    def without_guesses(self, view: npt.NDArray[Any], guessed: BoolArray) -> npt.NDArray[Any]:
+        return without_guesses(view, guessed)
 
     @property
     def _space(self) -> ActionSpace:

@@ -216,6 +216,11 @@ def volatile_bits(words: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
     return bits.reshape(*words.shape[:-1], -1)[..., : len(VOLATILES)].astype(np.bool_)
 
 
+def volatile_column(name: str) -> int:
+    """Return the column of a Pokémon in which the bit of a volatile is."""
+    return int(POKEMON.columns("volatiles").start) + VOLATILES.index(name) // _WORD
+
+
 def for_host() -> dict[str, Any]:
     """Return the layout as a host reads it, with the version that both must share."""
     layout = {

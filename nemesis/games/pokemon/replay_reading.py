@@ -22,6 +22,7 @@ from nemesis.core.game import BoolArray, IntArray
 from nemesis.games.pokemon import layout
 from nemesis.games.pokemon.actions import ActionSpace, action_space
 from nemesis.games.pokemon.bridge import Host, HostError
+from nemesis.games.pokemon.dex import vocabulary
 from nemesis.games.pokemon.formats import Format
 from nemesis.games.pokemon.replay_usage import Counts
 
@@ -37,7 +38,7 @@ class Guessed(IntFlag):
     ABILITY = 2
     MOVES = 4  # at least one
     TERA = 8
-    STATS = 16  # and with them how many HP it has; what part of them is left is known
+    STATS = 16  # and with them how many HP it has; what share of them is left is known
     BROUGHT = 32
     SPECIES = 64
     MOVE = 128  # the first of its moves; the next three bits are the others'
@@ -103,16 +104,18 @@ class ReplayError:
         return f"{self.id}{where}: {self.message}"
 
 
+# What is drawn, or stays unknown, where the log does not tell it.
 _GUESSED_FIELDS = {
-    Guessed.ITEM: ("item", "item_state", "item_revealed"),
-    Guessed.ABILITY: ("ability", "base_ability", "ability_revealed"),
+    Guessed.ITEM: ("item", "item_state"),
+    Guessed.ABILITY: ("ability", "base_ability"),
     Guessed.TERA: ("tera_type",),
-    Guessed.STATS: ("stats",),
+    Guessed.STATS: ("stats", "hp", "max_hp"),
     Guessed.BROUGHT: ("brought",),
     Guessed.FORME: ("species", "base_species", "types"),
     Guessed.SPECIES: tuple(field.name for field in layout.POKEMON.fields),
 }
 _MOVE_FIELDS = ("moves", "pp", "max_pp", "move_disabled", "move_revealed")
+_SHOWN_HP = 100
 
 
 @cache
@@ -128,11 +131,48 @@ def _guessed_columns() -> BoolArray:
     return table
 
 
-def guessed_numbers(guessed: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint8]:
-    """Return which numbers of views are guesses (n, byte), the highest bit first, by bits (n, own Pokémon)."""
+def guessed_numbers(view: npt.NDArray[np.int16], guessed: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint8]:
+    """Return which numbers of views (n, view) may be wrong since something was guessed, by bits (n, own Pokémon).
+
+    They are packed (n, byte), the highest bit first.
+    """
     numbers = np.zeros((len(guessed), layout.VIEW_SIZE), dtype=np.bool_)
-    layout.cut(numbers).pokemon[:, layout.OWN] = _guessed_columns()[guessed]
+    own, marks = layout.cut(view).pokemon[:, layout.OWN], layout.cut(numbers).pokemon[:, layout.OWN]
+    marks[:] = _guessed_columns()[guessed]
+    on_field = own[..., layout.POKEMON.column("active")] > 0
+    # An item or an ability that nobody saw may hold who is on the field to one move, or forbid it some,
+    bound = on_field & (guessed & (Guessed.ITEM | Guessed.ABILITY) > 0)
+    marks[..., layout.POKEMON.columns("move_disabled")] |= bound[..., None]
+    marks[..., layout.volatile_column("choicelock")] |= on_field & (guessed & Guessed.ITEM > 0)
+    # and an ability may have cured who is not.
+    ill = own[..., layout.POKEMON.column("status")] > 0
+    for name in ("status", "status_turns"):
+        marks[..., layout.POKEMON.column(name)] |= ill & ~on_field & (guessed & Guessed.ABILITY > 0)
+    # Who stays at home is not crowned.
+    royal = np.isin(own[..., layout.POKEMON.column("base_species")], _royals()) & (guessed & Guessed.BROUGHT > 0)
+    for name in ("species", "types", *_MOVE_FIELDS):
+        marks[..., layout.POKEMON.columns(name)] |= royal[..., None]
     return np.packbits(numbers, axis=1)
+
+
+@cache
+def _royals() -> IntArray:
+    return vocabulary().numbers("species", "zacian", "zamazenta")
+
+
+def without_guesses(view: npt.NDArray[np.int16], guessed: BoolArray) -> npt.NDArray[np.int16]:
+    """Return views (n, view) with guesses (n, view) made unknown; of HP, per cent are told in their place."""
+    hidden = np.where(guessed, np.int16(0), view)
+    own, shown = layout.cut(hidden).pokemon[:, layout.OWN], layout.cut(view).pokemon[:, layout.OWN]
+    hp, most = layout.POKEMON.column("hp"), layout.POKEMON.column("max_hp")
+    scaled = layout.cut(guessed).pokemon[:, layout.OWN][..., most] & (shown[..., most] > 0)
+    parts = np.rint(_SHOWN_HP * (shown[..., hp] / np.maximum(shown[..., most], 1)))
+    own[..., hp][scaled] = np.maximum(parts, shown[..., hp] > 0)[scaled]
+    own[..., most][scaled] = _SHOWN_HP
+    # Of what befell a Pokémon only the lock of a choice item is in doubt, and never told where it is.
+    volatiles = layout.POKEMON.columns("volatiles")
+    own[..., volatiles] = shown[..., volatiles]
+    return hidden
 
 
 class ReplayReader:
