@@ -322,6 +322,15 @@ def test_a_switch_in_the_middle_of_a_turn_is_a_decision_of_its_own(reader: Repla
     assert words(battle, 0, 2) == ["pass", "switch 4"]
 
 
+def test_it_is_so_without_times_though_something_ends_before(reader: ReplayReader):
+    turn = [
+        "|move|p1b: Rillaboom|U-turn|p2a: Amoonguss", "|", "|-end|p1b: Rillaboom|Quark Drive|[silent]",
+        switch("p1b", "Whimsicott", cause="|[from] U-turn"), "|move|p1a: Incineroar|Fake Out|p2a: Amoonguss",
+    ]  # fmt: skip
+    log = vgc_log(done(*turn)).replace("|t:|1\n", "").replace("|t:|2\n", "")
+    assert words(read(reader, log), 0, 2) == ["pass", "switch 4"]
+
+
 def test_who_is_revived_is_a_decision(reader: ReplayReader):
     first = ["|move|p2a: Amoonguss|Spore|p1b: Pawmot", "|-damage|p1a: Incineroar|0 fnt", "|faint|p1a: Incineroar"]
     revival = [

@@ -12,7 +12,7 @@ import pytest
 from replay_logs import NAMES, SPACE, done, possible, read, switch, vgc_log
 
 from benchmarks.replay_fuzz import fuzz
-from benchmarks.replay_round_trip import play, round_trip
+from benchmarks.replay_round_trip import Variant, play, round_trip
 from nemesis.core.errors import UserError
 from nemesis.games import open_game
 from nemesis.games.pokemon.dex import vocabulary
@@ -31,18 +31,28 @@ def reader() -> Iterator[ReplayReader]:
 
 
 @pytest.mark.parametrize(
-    ("battle_format", "battles", "known"), [("gen1ou", 8, 0.9), ("gen9ou", 8, 0.9), ("gen9vgc2025regi", 24, 0.65)]
+    ("variant", "battles", "known", "compared"),
+    [
+        (Variant("gen1ou"), 8, 0.9, 0.6),
+        (Variant("gen9ou"), 8, 0.9, 0.6),
+        (Variant("gen9vgc2025regi"), 24, 0.65, 0.99),
+        (Variant("gen9vgc2025regi", settings={"open_team_sheets": False}), 8, 0.5, 0.15),
+        (Variant("gen9randomdoublesbattle"), 4, 0.5, 0.15),
+    ],
+    ids=["gen1ou", "gen9ou", "vgc", "vgc with closed sheets", "random doubles"],
 )
-def test_battles_written_as_replays_are_read_as_they_were(battle_format: str, battles: int, known: float):
-    tallies = round_trip(battle_format, battles, seed=11)
+def test_battles_written_as_replays_are_read_as_they_were(
+    variant: Variant, battles: int, known: float, compared: float
+):
+    tallies = round_trip(variant, battles, seed=11)
     for tally in tallies.values():
-        assert tally.examples == []
+        assert tally.problems == []
         assert tally.battles >= battles
         assert tally.known / tally.decisions > known
-        assert tally.masks > 0
+        assert tally.legal_compared / tally.legal > compared
+        assert tally.numbers_compared / tally.numbers > 0.5
         assert tally.possible > 0
-        assert tally.impossible == 0
-    assert tallies["on"].known == tallies["off"].known
+    assert tallies["told"].known == tallies["completed"].known == tallies["untimed"].known
 
 
 @pytest.mark.parametrize(("cure", "shown"), [(True, ["par", "par", "par", ""]), (False, ["par", "", "", ""])])
