@@ -98,6 +98,7 @@ def _print(report: "ImportReport") -> None:
         ("with a known choice", report.known),
         ("with a choice known in part", report.possible),
         ("bound or not, nobody can tell", report.request_unsure),
+        ("out of time, perhaps made by the server", report.late),
         ("illegal", report.illegal.total()),
         *((f"illegal: {cause}", count) for cause, count in report.illegal.most_common()),
     ]

@@ -37,7 +37,8 @@ _BATCH = 16  # battles that a host is given at once,
 _BATCH_SIZE = 1 << 22  # and characters of their logs
 _FIRST_PASS = 0.15  # of the work
 _RATING_STEP = 100
-_LONGEST_EXAMPLE = 200  # characters
+_LONGEST_EXAMPLE = 200  # characters,
+_LONGEST_PLACE = 80  # of which so many tell where it stands
 
 
 @dataclass
@@ -67,9 +68,11 @@ class ImportReport:
     def battles_per_second(self) -> float:
         return self.read / self.seconds if self.seconds else 0.0
 
-    def drop(self, reason: str, example: str) -> None:
+    def drop(self, reason: str, where: str, told: str) -> None:
         self.dropped[reason] += 1
-        self.examples.setdefault(reason, _printable(example))
+        # The end of a path tells more than its beginning, and the reason more than either.
+        place = where if len(where) <= _LONGEST_PLACE else f"…{where[1 - _LONGEST_PLACE :]}"
+        self.examples.setdefault(reason, _printable(f"{place}: {told}"))
 
     def figures(self) -> dict[str, Any]:
         """Return all figures, for JSON."""
@@ -175,10 +178,10 @@ def _batches(replays: ReplaySources, present: set[str], report: ImportReport) ->
     for replay in replays:
         report.read += 1
         if isinstance(replay, ReplayError):
-            report.drop(replay.reason, str(replay))
+            report.drop(replay.reason, f"{replay.id}:{replay.line}", replay.message)
             continue
         if replay.id in seen:
-            report.drop("duplicate", f"{replay.where}: {replay.id} comes again.")
+            report.drop("duplicate", replay.where, f"{replay.id} comes again.")
             continue
         seen.add(replay.id)
         if replay.id in before:
@@ -197,19 +200,20 @@ def _usable(where: str, result: ReplayBattle | ReplayError, report: ImportReport
     """Return the battle if it is used; if not, there is a reason."""
     if isinstance(result, ReplayError):
         report.rated_to_end += result.rated_to_end
-        report.drop(result.reason, f"{where}: {result}")
+        report.drop(result.reason, where, str(result))
         return None
     to_end = result.rated and result.ending == "played"
     report.rated_to_end += to_end
     seats = [seat for seat in result.seats if seat is not None]
     if result.unknown:
-        report.drop("unknown protocol line", f"{where}: {result.id} has {next(iter(result.unknown))}")
+        kind = next(iter(result.unknown))
+        report.drop("unknown protocol line", where, f"{result.id} has '{kind}', of which nothing is known here.")
     elif not seats:
-        report.drop("both seats in disguise", f"{where}: {result.id}")
+        report.drop("both seats in disguise", where, f"{result.id} has no seat that cannot have had a Zoroark.")
     elif not all(_turns(seat) for seat in seats):
-        report.drop("too short", f"{where}: {result.id} has not one turn.")
+        report.drop("too short", where, f"{result.id} has not one turn.")
     elif not all(seat.packed.any(axis=1).all() for seat in seats):
-        report.drop("contradiction", f"{where}: {result.id} has a decision without a legal action.")
+        report.drop("contradiction", where, f"{result.id} has a decision without a legal action.")
     else:
         report.used += 1
         report.rated_to_end_used += to_end

@@ -6,6 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import TypeVar
 
+from nemesis.core.errors import UserError
 from nemesis.games.pokemon.bridge import HostError
 from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.replay_reading import ReplayBattle, ReplayError, ReplayReader
@@ -93,7 +94,8 @@ class ReplayReaders:
         reader = self._idle.get()
         try:
             return work(reader, batch)
-        except HostError as error:
+        except (HostError, UserError) as error:
+            # One that refuses to answer may be as spoilt as one that has died.
             problem = str(error)
             reader.close()
             reader = self._renewed()

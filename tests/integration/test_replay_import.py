@@ -22,6 +22,7 @@ from nemesis.deploy import replay_import
 from nemesis.deploy.replay_import import ImportReport
 from nemesis.deploy.replay_readers import ReplayReaders
 from nemesis.games import open_game
+from nemesis.games.pokemon.bridge import Host
 from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.layout import FOE, OWN, POKEMON, POSITION, VIEW_SIZE, cut
 from nemesis.games.pokemon.replay_reading import ReplayBattle
@@ -284,6 +285,31 @@ def test_a_host_that_dies_costs_no_battle():
         assert one.seats[0] is not None
         assert other.seats[0] is not None
         np.testing.assert_array_equal(one.seats[0].view, other.seats[0].view)
+
+
+def test_a_host_that_refuses_to_answer_costs_no_battle():
+    game = open_game(f"pokemon:{FORMAT}")
+    assert isinstance(game, PokemonGame)
+    batch = [Replay(f"{FORMAT}-{number}", log, "here") for number, log in enumerate(logs()[:2])]
+    with ReplayReaders(game, 1, unfinished=False) as readers:
+        reader = readers._idle.get()
+        reader._host.close()
+        reader._host = Host("bundled")  # nobody told it a format
+        readers._idle.put(reader)
+        (results,) = readers.read(iter([batch]))
+    assert all(isinstance(result, ReplayBattle) for _, result in results)
+
+
+def test_examples_keep_the_reason_however_deep_their_file_lies(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    deep = tmp_path / ("x" * 120) / ("y" * 120)
+    deep.mkdir(parents=True)
+    unknown = logs()[0].replace("|turn|1\n", "|turn|1\n|nonsense|x\n")
+    source = write_lines(deep / "x.jsonl.gz", [replay(0), replay(1, unknown), {"id": "gen9ou-8"}])
+    run_import(source, "--out", tmp_path / "dataset", "--processes", 1, "--no-completion")
+    told = "".join(capsys.readouterr().out.replace("│", "").split())
+    assert "x.jsonl.gz:2:gen9ou-1has'nonsense',ofwhichnothingisknownhere." in told
+    assert "x.jsonl.gz:3:Itisnoreplay,forithasnolog." in told
+    assert "outoftime,perhapsmadebytheserver" in told
 
 
 def test_saved_pages_and_their_json_are_the_same_battles(tmp_path: Path):

@@ -135,13 +135,36 @@ def test_a_damaged_archive_is_an_error(damage: Callable[[bytes], bytes], tmp_pat
 
 
 @pytest.mark.parametrize(
-    "identity", ["../../etc/passwd", "a/b-1", "x" * 500 + "-1", "GEN1OU-1", "", 7, None, "\x1b[2J-1"]
+    "identity",
+    ["../../etc/passwd", "a/b-1", "x" * 500 + "-1", "GEN1OU-1", "", 7, None, "\x1b[2J-1", "game1", "gen1", "1", "a-b1"],
 )
 def test_an_id_of_other_shape_is_replaced_by_a_hash(identity: object, tmp_path: Path):
     (found,) = read(write(tmp_path / "x.json", json.dumps({"id": identity, "log": LOG})))
     (same,) = read(write(tmp_path / "y.json", json.dumps({"log": LOG})))
     assert found.id == same.id
     assert found.id.startswith("log-")
+
+
+@pytest.mark.parametrize("identity", ["gen1ou-1", "smogtours-gen9ou-712345", "gen9ou-2353297164-0x9fk2pw", ID])
+def test_an_id_of_showdown_is_kept(identity: str, tmp_path: Path):
+    (found,) = read(write(tmp_path / "x.json", json.dumps({"id": identity, "log": LOG})))
+    assert found.id == identity
+
+
+def test_files_of_the_same_name_are_different_battles(tmp_path: Path):
+    for folder in ("a", "b"):
+        write(tmp_path / folder / "game1.log", LOG + folder)
+    assert len({found.id for found in read(tmp_path)}) == 2
+
+
+def test_what_is_wrong_with_a_part_is_a_sentence(tmp_path: Path):
+    lines = [b"{", b"\xff\xfe", b'{"log": ' + b"9" * 5000 + b"}"]
+    told = [str(error).partition(": ")[2] for error in read(write(tmp_path / "x.jsonl", b"\n".join(lines)))]
+    assert told == [
+        "It is no JSON: expecting property name enclosed in double quotes.",
+        "It is no JSON: it is not UTF-8.",
+        "It is no JSON: a number has too many digits.",
+    ]
 
 
 def test_missing_sources_are_told(tmp_path: Path):

@@ -31,7 +31,8 @@ LARGEST_RATIO = 150  # of a file's size and that of what it holds; logs shrink t
 _FREE = 1 << 24  # bytes that any file may unfold to
 _CHUNK = 1 << 16
 UNREADABLE = "unreadable part"
-_ID = re.compile(r"[a-z0-9]{1,40}(-[a-z0-9]{1,40}){0,3}")
+# As Showdown names them: perhaps a server, the format, a number, and perhaps the password of a private one.
+_ID = re.compile(r"([a-z0-9]{1,40}-){1,2}[0-9]{1,20}(-[a-z0-9]{1,40}pw)?")
 _TIER = re.compile(r"^\|tier\|([^|\n]{1,80})", re.MULTILINE)
 _BETWEEN_VALUES = re.compile(r"[\s,\[\]]*")
 _LOG_MARK, _ID_MARK = "battle-log-data", 'name="replayid" value="'
@@ -137,7 +138,7 @@ class _Part:
         if not isinstance(log, str):
             return self.error("It is no replay, for it has no log.")
         # What was saved under another name than Showdown's is called after its content.
-        named = isinstance(identity, str) and _ID.fullmatch(identity) and any(one.isdigit() for one in identity)
+        named = isinstance(identity, str) and _ID.fullmatch(identity)
         hashed = f"log-{hashlib.sha256(log.encode(errors='surrogatepass')).hexdigest()[:24]}"
         return Replay(str(identity) if named else hashed, log, f"{self.file}:{self.line}")
 
@@ -270,6 +271,8 @@ def _text(content: bytes) -> str:
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return "it is nested too deep"
-    return error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
+    if isinstance(error, json.JSONDecodeError):
+        return error.msg[:1].lower() + error.msg[1:]
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8"
+    return "it is nested too deep" if isinstance(error, RecursionError) else "a number has too many digits"
