@@ -248,6 +248,23 @@ def test_who_never_came_in_is_guessed_without_a_team_preview():
     assert blank > 0
 
 
+def test_who_changes_its_forme_before_the_first_request_has_that_ability_from_the_start():
+    lines = [
+        "|gametype|singles", "|player|p1|One|1|", "|player|p2|Other|2|", "|teamsize|p1|6", "|teamsize|p2|6", "|gen|9",
+        "|tier|[Gen 9] Random Battle", "|", "|t:|1", "|start", "|switch|p1a: Terapagos|Terapagos, L76, M|100/100",
+        "|switch|p2a: Mudsdale|Mudsdale, L84, M|100/100", "|-activate|p1a: Terapagos|ability: Tera Shift",
+        "|detailschange|p1a: Terapagos|Terapagos-Terastal, L76, M", "|turn|1", "|", "|t:|2",
+        "|move|p1a: Terapagos|Rapid Spin|p2a: Mudsdale", "|", "|upkeep", "|turn|2", "|", "|t:|3", "|", "|win|One",
+    ]  # fmt: skip
+    game = open_game("pokemon:gen9randombattle")
+    assert isinstance(game, PokemonGame)
+    with closing(game.replay_reader()) as opened:
+        decisions = read(opened, "\n".join(lines)).seats[0]
+    assert decisions is not None
+    ability = cut(decisions.view).pokemon[:, OWN, 0, POKEMON.column("base_ability")]
+    assert (ability == vocabulary().number("abilities", "terashell")).all()
+
+
 def test_the_head_of_a_log_is_read(reader: ReplayReader):
     battle = read(reader, vgc_log(done()))
     assert (battle.winner, battle.ending, battle.rated, battle.ratings) == (0, "played", True, (1500, 1600))

@@ -176,7 +176,7 @@ export class SeatReplay {
       active,
       stats: member.stats,
       moves: this.moveIds(slot, member),
-      baseAbility: member.ability,
+      baseAbility: abilityOfForme(shown) || member.ability,
       ability: shownAbility || model.ability,
       toldAbility: shownAbility || model.told.ability,
       item: itemOf(shown, member.item),
