@@ -23,7 +23,8 @@ Row = npt.NDArray[np.int16]
 _ROUNDING = 0.016  # of HP that are shown in per cent, where 99 may be anything from 98 to almost all
 _BY_MOVE = ("moves", "pp", "max_pp", "move_disabled", "move_revealed")
 _BINDING = ("only_move", "trapped", "maybe_trapped", "gimmick")  # fields of the position
-_LENGTHENED = ("reflect", "lightscreen", "auroraveil")  # by an item, as weathers and terrains are
+_LENGTHENED = ("reflect", "lightscreen", "auroraveil")  # by an item, as weathers and terrains are,
+_PROLONGED = 3  # and by so many turns
 _BINDING_ITEMS = vocabulary().numbers("items", "choiceband", "choicescarf", "choicespecs", "assaultvest")
 _BINDING_ABILITIES = vocabulary().numbers("abilities", "gorillatactics")
 _STICKY_BARB = vocabulary().number("items", "stickybarb")
@@ -88,7 +89,7 @@ class Comparison:
     @cached_property
     def numbers(self) -> tuple[int, int]:
         """How many numbers of the truth there are that say something, and how many of them were compared."""
-        own = self._true.pokemon[OWN][self._same] != 0
+        own = np.stack([self._ordered(place) for place in range(TEAM)]) != 0
         excused = np.stack([self._excused(place) for place in range(TEAM)])
         every = int(np.count_nonzero(self.truth))
         return every, every - int(np.count_nonzero(own & excused))
@@ -165,6 +166,7 @@ class Comparison:
         """Return which lengths are told as by a spectator, who does not know the item that may have prolonged them."""
         least, most = block.columns(f"{name}_least"), block.columns(f"{name}_most")
         within = (read[:, least] <= true[:, least]) & (true[:, most] <= read[:, most])
+        within &= read[:, most] - read[:, least] == _PROLONGED
         if block is layout.SIDE:
             within &= np.isin(layout.SIDE_CONDITIONS, _LENGTHENED)
             within[FOE] = False
@@ -236,7 +238,7 @@ class Comparison:
 
     @cached_property
     def _marks(self) -> BoolArray:
-        """Which numbers of own Pokémon are marked as guessed, rightly guessed stays at home aside: (place, column)."""
+        """Which numbers of own Pokémon are marked, but for what follows from who is rightly taken to be brought."""
         brought = POKEMON.column("brought")
         right = self._read.pokemon[OWN][:, brought] == self._true.pokemon[OWN][self._same, brought]
         guessed = np.where(right, self.guessed & ~np.uint16(Guessed.BROUGHT), self.guessed)
