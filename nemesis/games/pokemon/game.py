@@ -144,7 +144,13 @@ class PokemonGame:
 
     def replay_readers(self, count: int) -> list[ReplayReader]:
         """Return several of them, whose hosts start side by side."""
-        return [ReplayReader(host, self.format) for host in self._stock.take([self._setting(slots=1)] * count)]
+        hosts = self._stock.take([self._setting(slots=1)] * count)
+        try:
+            return [ReplayReader(host, self.format) for host in hosts]
+        except UserError:  # the format is one that is not read
+            for host in hosts:
+                host.close()
+            raise
 
     def encoder(self, width: int) -> nn.Module:
         return PokemonEncoder(width, self.format.slots, self.format.mod, self.format.brought)

@@ -55,7 +55,7 @@ function serve(output) {
     observe: (question) => watching().observe(question.news),
     choices: (question) => watching().choices(question.actions),
     forget: (question) => watching().forget(question.battles),
-    codes: () => ({ read: READ, guessed: GUESSED }),
+    codes: () => reading() && { read: READ, guessed: GUESSED }, // a format that is not read is refused before any log
     usage: (question) => reading().usage(question.logs, question.played),
     complete: (question) => reading().complete(question.usual) ?? null,
   };
