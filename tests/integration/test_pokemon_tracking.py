@@ -342,3 +342,17 @@ def test_sheets_tell_all_but_stats_and_those_left_at_home_are_still_shown():
     assert (first.sides[FOE]["team_size"], first.sides[FOE]["brought_size"], first.sides[FOE]["left"]) == (6, 4, 4)
     closed, _ = play(team, team, choices, "gen9vgc2025regi")
     assert all(member.moves == [] and not member["item"] for member in closed[0].foes)
+
+
+@pytest.mark.parametrize(("first", "second"), [("Round", "Round"), ("Grass Pledge", "Fire Pledge")])
+def test_who_joins_in_a_move_pays_for_its_own(first: str, second: str):
+    own = [
+        pokemon("Rillaboom", first, "Protect", "Wood Hammer", "U-turn", ability="Overgrow", item="Choice Scarf"),
+        pokemon("Incineroar", second, "Fake Out", "Knock Off", "Parting Shot", ability="Blaze"),
+    ]
+    foe = [pokemon(name, "Calm Mind", "Protect", "Soft-Boiled", "Helping Hand") for name in ("Blissey", "Chansey")]
+    choices = [("team 12", "team 12"), ("move 1 1, move 1 2", "move 1, move 3")]
+    _, seen = play(own, foe, choices, "gen9doublesou")
+    joining = seen[2].foe("incineroar")
+    assert joining.moves == [second.replace(" ", "").lower()]
+    assert joining["pp"][0] == joining["max_pp"][0] - 1

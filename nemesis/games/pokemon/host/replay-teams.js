@@ -5,7 +5,6 @@
 import { NONE } from './tracker-state.js';
 import { Tracker } from './tracker.js';
 import { ReplayError, guarded } from './replay-log.js';
-import { joinsIn } from './replay-watch.js';
 
 /** @import { Log } from './replay-log.js' */
 /** @import { SpeciesFacts } from './tracker-lexicon.js' */
@@ -106,14 +105,12 @@ export function gatherTeams(dex, { lines }) {
 }
 
 /**
- * A Pokémon has the move by which it joins in that of another; and what one uses that turned into another, the other has too.
+ * What a Pokémon uses that turned into another, the other has too.
  * @param {Tracker} tracker
  * @param {string} line of a move
  */
 function revealMoves(tracker, line) {
-  const parts = line.split('|');
-  const slot = tracker.slotAt(parts[2]);
-  if (joinsIn(tracker, parts)) slot.moves.reveal(tracker.lexicon.move(parts[3]).id);
+  const slot = tracker.slotAt(line.split('|')[2]);
   if (slot.transform) for (const id of slot.transform.moves.ids) slot.transform.original.moves.reveal(id);
 }
 

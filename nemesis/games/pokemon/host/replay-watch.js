@@ -2,6 +2,7 @@
 
 import { AIMED } from './actions.js';
 import { nothingSeen } from './replay-choices.js';
+import { joinsIn } from './tracker-actions.js';
 
 /** @import { Sighting } from './replay-choices.js' */
 /** @import { SeatReplay } from './replay-requests.js' */
@@ -11,7 +12,6 @@ import { nothingSeen } from './replay-choices.js';
 const GIMMICK_LINES = new Set(['-terastallize', '-mega', '-burst', '-zpower']);
 const REDIRECTS = /^\|-activate\|[^|]*\|ability: (Lightning Rod|Storm Drain)/;
 const DRAWS_ATTENTION = ['followme', 'spotlight'];
-const PLEDGES = new Set(['firepledge', 'grasspledge', 'waterpledge']);
 /** Generations in which a Pokémon can be hit before it switches out. */
 const HAS_PURSUIT = [2, 3, 4, 5, 6, 7];
 
@@ -199,22 +199,11 @@ export class TurnWatch {
  * @returns {boolean} whether its user chose it, and nothing else brought it about
  */
 export function isOwn(tracker, parts) {
-  const joins = joinsIn(tracker, parts);
-  const { from, lexicon } = tracker;
-  if (!from || joins || from.id === 'lockedmove' || from.kind === 'item') return true;
-  return lexicon.generation === 1 && from.id === lexicon.move(parts[3]).id;
-}
-
-/**
- * @param {Tracker} tracker
- * @param {string[]} parts of a line of a move
- * @returns {boolean} whether its user chose it, and another that did the same, or used another pledge, made it come at once
- */
-export function joinsIn(tracker, parts) {
   tracker.readTags(parts, 5);
-  const from = tracker.from?.id ?? '';
-  const { id } = tracker.lexicon.move(parts[3]);
-  return (from === id && tracker.lexicon.generation > 1) || (PLEDGES.has(from) && PLEDGES.has(id));
+  const { from, lexicon } = tracker;
+  const { id } = lexicon.move(parts[3]);
+  if (!from || from.id === 'lockedmove' || from.kind === 'item' || joinsIn(tracker, id)) return true;
+  return lexicon.generation === 1 && from.id === id;
 }
 
 /**

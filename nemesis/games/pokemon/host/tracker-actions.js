@@ -18,6 +18,7 @@ const CALLS_OWN_MOVES = 'sleeptalk';
 const LEAVES_VOLATILE = new Set(['minimize', 'defensecurl']);
 /** What ends a move of several turns in gen 1. */
 const BREAKS_OFF_IN_FIRST = new Set(['par', 'confusion', 'disable']);
+const PLEDGES = new Set(['firepledge', 'grasspledge', 'waterpledge']);
 /** What keeps a Pokémon from moving before it would even loaf. */
 const BEFORE_TRUANT = new Set(['slp', 'frz']);
 
@@ -33,13 +34,23 @@ function move(tracker, parts) {
   tracker.readTags(parts, 5);
   const { from } = tracker;
   const locked = from !== null && (from.id === LOCKED || (tracker.lexicon.generation === 1 && from.id === facts.id));
-  const called = from !== null && !locked && from.kind !== 'item' && from.id !== 'pursuit';
+  const chosen = !from || locked || from.kind === 'item' || from.id === 'pursuit' || joinsIn(tracker, facts.id);
   tracker.actor = slot;
   endUntilItActs(slot);
-  if (!called) use(tracker, slot, facts, parts, locked);
+  if (chosen) use(tracker, slot, facts, parts, locked);
   else if (from.kind === 'ability') noteAbility(pokemon, from.id);
   else call(tracker, slot, facts, parts, from.id);
   commit(tracker, slot, facts, parts);
+}
+
+/**
+ * @param {Tracker} tracker that has read what the move came from
+ * @param {string} id of a move
+ * @returns {boolean} whether it was chosen, and another that did the same, or used another pledge, made it come at once
+ */
+export function joinsIn({ from, lexicon }, id) {
+  if (!from || lexicon.generation === 1) return false;
+  return from.id === id || (PLEDGES.has(from.id) && PLEDGES.has(id));
 }
 
 /**
