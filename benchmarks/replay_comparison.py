@@ -89,10 +89,8 @@ class Comparison:
     @cached_property
     def numbers(self) -> tuple[int, int]:
         """How many numbers of the truth there are that say something, and how many of them were compared."""
-        own = np.stack([self._ordered(place) for place in range(TEAM)]) != 0
-        excused = np.stack([self._excused(place) for place in range(TEAM)])
         every = int(np.count_nonzero(self.truth))
-        return every, every - int(np.count_nonzero(own & excused))
+        return every, every - int(np.count_nonzero((self._others != 0) & self._excused))
 
     @cached_property
     def _read(self) -> layout.Views:
@@ -150,7 +148,7 @@ class Comparison:
             (layout.SIDE, "side", self._read.side, self._true.side),
             (POKEMON, "foe", self._read.pokemon[FOE], self._true.pokemon[FOE]),
         ):
-            for one in block.fields:
+            for one in () if np.array_equal(read, true) else block.fields:
                 columns = block.columns(one.name)
                 differs = read[:, columns] != true[:, columns]
                 if names == "position" and one.name in _BINDING and self.unsure:
@@ -173,9 +171,8 @@ class Comparison:
         return np.asarray(within & (self.guessed & Guessed.ITEM).any())
 
     def _own_differences(self, place: int) -> Iterator[tuple[str, str]]:
-        row, other = self._read.pokemon[OWN][place], self._ordered(place)
-        excused = self._excused(place)
-        for one in POKEMON.fields:
+        row, other, excused = self._read.pokemon[OWN][place], self._others[place], self._excused[place]
+        for one in () if np.array_equal(row[~excused], other[~excused]) else POKEMON.fields:
             columns = POKEMON.columns(one.name)
             mine, theirs, told = row[columns], other[columns], ~excused[columns]
             if one.name == "hp":
@@ -194,16 +191,21 @@ class Comparison:
             elif (mine != theirs)[told].any():
                 yield f"own {one.name}", f"{mine} not {theirs} of {vocabulary().species[other[0] - 1]}"
 
-    def _ordered(self, place: int) -> Row:
-        """Return an own Pokémon of the battle with its moves in the order in which they were read."""
-        other: Row = self._true.pokemon[OWN][self._same[place]].copy()
+    @cached_property
+    def _others(self) -> Row:
+        """The own Pokémon of the battle, and their moves, in the order in which they were read: (place, column)."""
+        others: Row = self._true.pokemon[OWN][self._same]
         for name in _BY_MOVE:
             columns = POKEMON.columns(name)
-            other[columns] = other[columns][self._moves[place]]
-        return other
+            others[:, columns] = np.take_along_axis(others[:, columns], self._moves, axis=1)
+        return others
 
-    def _excused(self, place: int) -> BoolArray:
-        """Return which numbers of an own Pokémon cannot be known: marked ones that something hidden is behind."""
+    @cached_property
+    def _excused(self) -> BoolArray:
+        """Which numbers of own Pokémon cannot be known: marked ones that something hidden is behind."""
+        return np.stack([self._excused_of(place) for place in range(TEAM)])
+
+    def _excused_of(self, place: int) -> BoolArray:
         bits, other = int(self.guessed[place]), self._true.pokemon[OWN][self._same[place]]
         excused: BoolArray = self._marks[place].copy()
         if bits & Guessed.SPECIES:
@@ -231,9 +233,7 @@ class Comparison:
         pressure = (self._true.pokemon[FOE][:, POKEMON.column("base_ability")] == _PRESSURE).any()
         columns = POKEMON.columns("pp")
         return np.asarray(
-            pressure
-            & (self.space.slots > 1)
-            & (self._read.pokemon[OWN][place, columns] > self._ordered(place)[columns])
+            pressure & (self.space.slots > 1) & (self._read.pokemon[OWN][place, columns] > self._others[place, columns])
         )
 
     @cached_property

@@ -10,7 +10,7 @@ from replay_logs import SPACE, done, possible, read, switch, vgc_log
 from nemesis.games import open_game
 from nemesis.games.pokemon.actions import OPTIONS, PASS, SWITCH
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.layout import OWN, POKEMON, cut
+from nemesis.games.pokemon.layout import OWN, POKEMON, POSITION, cut
 from nemesis.games.pokemon.replay_reading import Read, ReplayBattle, ReplayReader, SeatDecisions
 
 
@@ -200,6 +200,21 @@ def test_who_joins_in_has_the_move(reader: ReplayReader):
     battle = read(reader, log)
     assert battle.problems == {}
     assert words(battle, 0, 1) == ["move 1 +2", "move 1 +1"]
+
+
+def test_a_rampage_that_ended_unseen_may_begin_anew(reader: ReplayReader):
+    used = "|move|p1b: Rillaboom|Outrage|p2a: Amoonguss"
+    turns = [
+        done("|-start|p1b: Rillaboom|confusion", used),
+        *(done(line) for line in (f"{used}|[from] lockedmove", used)),
+    ]
+    log = vgc_log(*turns, done(f"{used}|[from] lockedmove")).replace("WoodHammer", "Outrage")
+    battle = read(reader, log)
+    assert battle.problems == {}
+    decisions = battle.seats[0]
+    assert decisions is not None
+    only = cut(decisions.view).position[:, POSITION.columns("only_move")][:, 1] > 0
+    assert only.tolist() == [False, False, True, False, True]
 
 
 def slot_options(decisions: SeatDecisions | None, decision: int, slot: int) -> set[int]:

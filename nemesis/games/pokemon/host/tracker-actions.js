@@ -167,8 +167,10 @@ function pressure(tracker, side, facts, parts) {
  */
 function commit(tracker, slot, facts, parts) {
   const { volatiles, side, index } = slot;
+  // Whoever is confused already does not show that it has ended; but then the next one is chosen anew.
+  const anew = tracker.lexicon.generation > 2 && tracker.from === null;
   if (!facts.locks) volatiles.delete('lockedmove');
-  else if (!volatiles.has('lockedmove')) volatiles.set('lockedmove', tracker.turn);
+  else if (anew || !volatiles.has('lockedmove')) volatiles.set('lockedmove', tracker.turn);
   slot.lockedTurn = tracker.turn;
   if (facts.id === 'wish' && !side.wish[index]) side.wish[index] = 2;
   else if (facts.id === 'healingwish' || facts.id === 'lunardance') side.healingWish[index] = true;
