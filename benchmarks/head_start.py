@@ -2,9 +2,9 @@
 
     python -m benchmarks.head_start RUN/best.safetensors --picture curves.svg
 
-Both runs have the same preset, seed, network and number of decisions; one takes its first weights, and with them its
-first reference, from a policy file. Win rates against the scripted players are drawn over the decisions, with their
-95 % intervals.
+Both runs have the same preset without exploiters, seed, network and number of updates; one takes its first weights, and
+with them its first reference, from a policy file. Win rates against the scripted players are drawn over the decisions,
+with their 95 % intervals.
 """
 
 import tempfile
@@ -61,7 +61,12 @@ def main() -> None:
         curves = {}
         for name, init in (("from people", str(options.policy)), ("from nothing", None)):
             settings = load_preset(options.preset) | {"learner": LEARNER, "policy": shape | {"init": init}}
-            common = (f"updates={updates}", f"seed={options.seed}", f"evaluation.interval={max(1, updates // 10)}")
+            common = (
+                "evaluation.weights=average",
+                f"updates={updates}",
+                f"seed={options.seed}",
+                f"evaluation.interval={max(1, updates // 10)}",
+            )
             config = build_config(
                 RunConfig, settings, [*common, "exploiter.interval=0", *(QUICK if options.quick else ())]
             )

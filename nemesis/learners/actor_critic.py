@@ -43,6 +43,7 @@ class ActorCritic:
     def __init__(self, policy: PolicyModule, config: ActorCriticConfig, device: torch.device, seed: int) -> None:
         self.policy = policy
         self.device = device
+        self.seed = seed
         self.forward = Forward(policy, device, precision=config.precision, compile_it=config.compile)
         self.optimiser = GuardedOptimiser(
             policy.parameters(),

@@ -7,11 +7,12 @@ part, as with one of two slots. With label smoothing, a share of the loss is spr
 that ended otherwise than by play teach no value. A batch is one step; it is run some decisions at a time, and by
 several processes at once if there are some.
 
-With dropout (Srivastava et al. 2014), each step silences another share of the policy's features, so that it cannot
-rely on any one of them: where there are few battles, a larger policy then learns more of them.
+With dropout (Srivastava et al. 2014), each step silences another share of what the policy's encoder and feed-forward
+layers say, so that it cannot rely on any one feature. The metrics of a step are those of the policy so silenced.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -25,7 +26,7 @@ from nemesis.core.trajectory import Trajectories
 from nemesis.learners import losses
 from nemesis.learners.actor_critic import ActorCritic, ActorCriticConfig
 from nemesis.learners.batch import Batch, Output, to_batch
-from nemesis.learners.data_parallel import add_up
+from nemesis.learners.data_parallel import add_up, rank
 from nemesis.learners.descent import Loss, Metrics, step_once
 from nemesis.learners.interface import PolicyModule
 
@@ -40,7 +41,9 @@ class CloningConfig(ActorCriticConfig):
     )
     momentum: float = Field(0.9, ge=0, lt=1, description="AdamW's β₁")
     label_smoothing: float = Field(0.0, ge=0, lt=1, description="share of the loss that is spread over what is legal")
-    dropout: float = Field(0.0, ge=0, lt=1, description="share of the policy's features that each step silences")
+    dropout: float = Field(
+        0.0, ge=0, lt=1, description="share of what the encoder and feed-forward layers say that each step silences"
+    )
     decisions_at_once: int = Field(
         4096, ge=1, description="decisions of a batch that are run at once; their gradients are added up"
     )
@@ -99,18 +102,30 @@ def use_dropout(policy: PolicyModule, share: float) -> None:
 def learn(core: ActorCritic, batch: Batch, loss: Loss, config: CloningConfig, progress: float) -> dict[str, float]:
     """Take one step, then let the averaged weights follow."""
     learning_rate = config.learning_rate.at(progress)
-    core.policy.train()
-    metrics = step_once(
-        batch,
-        core.forward,
-        loss,
-        core.optimiser,
-        learning_rate=learning_rate,
-        decisions_at_once=config.decisions_at_once,
-    )
-    core.policy.train(mode=False)
+    with _dropping_out(core):
+        metrics = step_once(
+            batch,
+            core.forward,
+            loss,
+            core.optimiser,
+            learning_rate=learning_rate,
+            decisions_at_once=config.decisions_at_once,
+        )
     core.polyak.follow(core.policy)
     return metrics | {"learning_rate": learning_rate, "skipped_steps": float(core.optimiser.skipped)}
+
+
+@contextmanager
+def _dropping_out(core: ActorCritic) -> Iterator[None]:
+    """Silence other features at each step and in each process, whatever was drawn before or is drawn elsewhere."""
+    devices = [core.device] if core.device.type == "cuda" else []
+    with torch.random.fork_rng(devices):
+        torch.manual_seed(int(np.random.SeedSequence((core.seed, core.polyak.updates, rank())).generate_state(1)[0]))
+        core.policy.train()
+        try:
+            yield
+        finally:
+            core.policy.train(mode=False)
 
 
 class Cloning:

@@ -172,22 +172,22 @@ class Polyak:
         self.policy = frozen_copy(policy)
         self._span = span
         self._least_step = least_step
-        self._updates = 0
+        self.updates = 0
 
     def follow(self, policy: PolicyModule) -> None:
         """Move toward the policy's weights, by less the more updates there have been."""
-        self._updates += 1
-        step = max(1 / max(1.0, self._span * self._updates), self._least_step)
+        self.updates += 1
+        step = max(1 / max(1.0, self._span * self.updates), self._least_step)
         averaged = [parameter.data for parameter in self.policy.parameters()]
         current = [parameter.data for parameter in policy.parameters()]
         torch._foreach_lerp_(averaged, current, step)
 
     def state(self) -> dict[str, Any]:
-        return {"weights": self.policy.state_dict(), "updates": self._updates}
+        return {"weights": self.policy.state_dict(), "updates": self.updates}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self.policy.load_state_dict(state["weights"])
-        self._updates = state["updates"]
+        self.updates = state["updates"]
 
 
 def frozen_copy(policy: PolicyModule) -> PolicyModule:

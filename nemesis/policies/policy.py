@@ -49,7 +49,8 @@ class Policy(nn.Module):
     belongs to. If the config wants foresight, the game gives a head for that too (`core.game.ForesightGame`); only
     sequences, which learners see, go through it.
 
-    Dropout layers, here and within the parts, let everything pass until a learner says how much they silence.
+    Dropout layers, within the parts and before the memory of sequences, let everything pass until a learner says how
+    much they silence.
     """
 
     def __init__(

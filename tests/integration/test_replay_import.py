@@ -16,8 +16,10 @@ import pytest
 from benchmarks.replay_round_trip import play
 from nemesis.cli import main
 from nemesis.core.game import BoolArray
+from nemesis.data.config import DataConfig
 from nemesis.data.dataset import open_dataset
 from nemesis.data.episodes import Episodes, joined
+from nemesis.data.preparation import Preparation
 from nemesis.deploy import replay_import
 from nemesis.deploy.replay_import import ImportReport
 from nemesis.deploy.replay_readers import ReplayReaders
@@ -130,6 +132,23 @@ def test_what_the_log_does_not_tell_is_marked(imported: tuple[Path, dict[str, An
     assert not (own[:, :, POKEMON.columns("moves")] & revealed).any()
     told = views[:, :, POKEMON.column("item_revealed")] > 0
     assert not (own[:, :, POKEMON.column("item")] & told).any()
+
+
+def test_it_is_hidden_from_learners_if_asked(imported: tuple[Path, dict[str, Any]]):
+    path, _ = imported
+    episodes, game = content(path), open_game(f"pokemon:{FORMAT}")
+    shown, hidden = (
+        cut(Preparation(config, game).trajectories(episodes, [0]).view).pokemon[:, OWN]
+        for config in (DataConfig(sources={str(path): 1.0}, hide_guesses=hide) for hide in (False, True))
+    )
+    marked = flagged(episodes)
+    item, hp, max_hp = (POKEMON.column(name) for name in ("item", "hp", "max_hp"))
+    there = shown[..., max_hp] > 0
+    assert (hidden[..., max_hp][there] == 100).all()
+    share = shown[..., hp][there] / shown[..., max_hp][there]
+    np.testing.assert_allclose(hidden[..., hp][there] / 100, share, atol=0.011)
+    assert marked[..., item].any()
+    assert (hidden[..., item] == np.where(marked[..., item], 0, shown[..., item])).all()
 
 
 def flagged(episodes: Episodes) -> BoolArray:

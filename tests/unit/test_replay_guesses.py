@@ -4,8 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from nemesis.core.game import BoolArray, GuessedGame
-from nemesis.games import open_game
+from nemesis.core.game import BoolArray
 from nemesis.games.pokemon import layout
 from nemesis.games.pokemon.dex import vocabulary
 from nemesis.games.pokemon.layout import OWN, POKEMON, STATUSES, TEAM, VIEW_SIZE, cut
@@ -93,7 +92,3 @@ def everywhere(own: BoolArray) -> BoolArray:
     whole = np.zeros((1, VIEW_SIZE), np.bool_)
     cut(whole).pokemon[0, OWN] = own
     return whole
-
-
-def test_battles_are_fed_so():
-    assert isinstance(open_game("pokemon:gen9ou"), GuessedGame)

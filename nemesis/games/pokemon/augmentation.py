@@ -108,7 +108,7 @@ def _retell(
     # Few actions are legal, so that each is moved by itself.
     legal = np.flatnonzero(mask)
     was = legal % space.size
-    new_mask = np.zeros_like(mask)
+    new_mask = np.zeros(mask.shape, dtype=np.bool_)
     new_mask.reshape(-1)[legal - was + follow(legal // mask[0].size, was)] = True
     followed = follow(np.arange(len(view)), np.maximum(action, 0))
     return _moved_view(view, order, exchanged, luck[:, 2]), new_mask, np.where(action < 0, -1, followed)

@@ -15,7 +15,7 @@ from nemesis.core.game import SEATS, BoolArray, FloatArray, GameSpec, IntArray, 
 from nemesis.games.pokemon import heuristics, layout, rewards
 from nemesis.games.pokemon.actions import ActionSpace, Kind, action_space
 from nemesis.games.pokemon.augmentation import AUGMENTATIONS, augment
-from nemesis.games.pokemon.bridge import Setting
+from nemesis.games.pokemon.bridge import HostError, Setting
 from nemesis.games.pokemon.dex import vocabulary
 from nemesis.games.pokemon.encoder import PokemonEncoder
 from nemesis.games.pokemon.foresight import PokemonForesightHead, deed_names, deeds
@@ -147,7 +147,7 @@ class PokemonGame:
         hosts = self._stock.take([self._setting(slots=1)] * count)
         try:
             return [ReplayReader(host, self.format) for host in hosts]
-        except UserError:  # the format is one that is not read
+        except (HostError, UserError):  # perhaps the format is one that is not read
             for host in hosts:
                 host.close()
             raise

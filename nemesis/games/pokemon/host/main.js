@@ -55,7 +55,10 @@ function serve(output) {
     observe: (question) => watching().observe(question.news),
     choices: (question) => watching().choices(question.actions),
     forget: (question) => watching().forget(question.battles),
-    codes: () => reading() && { read: READ, guessed: GUESSED }, // a format that is not read is refused before any log
+    codes: () => {
+      reading(); // a format that is not read is refused before any log
+      return { read: READ, guessed: GUESSED };
+    },
     usage: (question) => reading().usage(question.logs, question.played),
     complete: (question) => reading().complete(question.usual) ?? null,
   };

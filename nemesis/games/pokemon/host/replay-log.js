@@ -79,10 +79,10 @@ export function guarded(lines, place, action) {
 /** @typedef {Head & {text: string, lines: string[], stops: Stop[]}} Log */
 
 /**
- * @param {string} text of whatever kind
+ * @param {string[]} lines of whatever kind
  * @returns {Head}
  */
-export function headOf(text) {
+export function headOf(lines) {
   /** @type {[string, string]} */
   const names = ['', ''];
   /** @type {Head} */
@@ -91,7 +91,7 @@ export function headOf(text) {
     ending: 'played',
   };
   const fallen = [false, false]; // in this turn
-  for (const [place, line] of split(text).entries()) {
+  for (const [place, line] of lines.entries()) {
     const type = typeOf(line);
     if (!TELLING.has(type)) continue;
     const [, , first = '', name = '', , rating = ''] = line.split('|', 6);
@@ -119,11 +119,12 @@ export function headOf(text) {
 
 /**
  * @param {string} text
- * @param {Head} head of the same text
+ * @param {string[]} lines of it
+ * @param {Head} head of it
  * @returns {Log}
  */
-export function readLog(text, head) {
-  const lines = linesOf(text);
+export function readLog(text, lines, head) {
+  makePublic(text, lines);
   const stops = stopsOf(lines);
   if (head.end < 0) throw new ReplayError('no winner', 'The log does not say how the battle ended.');
   if (head.winner < -1) throw new ReplayError('no winner', 'The winner is neither player.', head.end + 1);
@@ -134,7 +135,7 @@ export function readLog(text, head) {
  * @param {string} text
  * @returns {string[]} its lines
  */
-function split(text) {
+export function split(text) {
   return text.split('\n').map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line));
 }
 
@@ -148,15 +149,15 @@ function typeOf(line) {
 }
 
 /**
+ * Refuse what is no public log of a common size, and leave of its lines what players saw.
  * @param {string} text
- * @returns {string[]}
+ * @param {string[]} lines of it
  */
-function linesOf(text) {
+function makePublic(text, lines) {
   if (!text.trim()) throw new ReplayError('empty log', 'The log is empty.');
   if (text.length > MOST_CHARACTERS) {
     throw new ReplayError('too long', `The log has more than ${MOST_CHARACTERS} characters.`);
   }
-  const lines = split(text);
   if (lines.length > MOST_LINES) throw new ReplayError('too long', `The log has more than ${MOST_LINES} lines.`);
   for (const [place, line] of lines.entries()) {
     if (line.startsWith('|split|')) {
@@ -165,7 +166,6 @@ function linesOf(text) {
     if (line.length > LONGEST_LINE) throw new ReplayError('too long', 'A line is too long.', place + 1);
     lines[place] = withPublicHp(line);
   }
-  return lines;
 }
 
 /**

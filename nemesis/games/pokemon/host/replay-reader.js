@@ -6,18 +6,17 @@
 
 import { BattleReading, checkFormat, isOf } from './replay-battle.js';
 import { completing } from './replay-completion.js';
-import { ReplayError, headOf, readLog } from './replay-log.js';
+import { ReplayError, headOf, readLog, split } from './replay-log.js';
 import { gatherTeams } from './replay-teams.js';
 import { Usage } from './replay-usage.js';
 
 const TEAM = 6;
+const LONGEST_CAUSE = 100; // characters
 const ROUNDING = 2; // seconds by which two times of a log may be apart from what passed
 /** Generations whose gimmicks change what a move is called, which is not followed. */
 const NOT_READ = [6, 7, 8];
 const FIRST_GENERATION_WITH_ABILITIES = 3;
 const FIRST_GENERATION_WITH_TERASTALLIZING = 9;
-/** What is said of a log that nothing was prepared for. */
-const UNFORESEEN = new ReplayError('contradiction', 'What the log tells does not make up a battle.');
 
 export class ReplayReader {
   /**
@@ -53,7 +52,8 @@ export class ReplayReader {
     const usage = new Usage(this.format.dex);
     for (const text of logs) {
       try {
-        const log = readLog(text, headOf(text));
+        const lines = split(text);
+        const log = readLog(text, lines, headOf(lines));
         this.check(log, played);
         for (const knowledge of gatherTeams(this.format.dex, log)) usage.add(knowledge);
       } catch {
@@ -112,13 +112,14 @@ export class ReplayReader {
    * @param {boolean} played
    */
   readOne(text, played) {
-    const head = headOf(text);
+    const lines = split(text);
+    const head = headOf(lines);
     const { winner, ending, rated, players, ratings, format } = head;
     const toEnd = head.end >= 0 && ending === 'played';
     const rated_to_end = rated && toEnd && isOf(head, this.format); // be it read or not
     const told = { winner, ending, rated, players, ratings, format, rated_to_end };
     try {
-      const log = readLog(text, head);
+      const log = readLog(text, lines, head);
       this.check(log, played);
       const reading = new BattleReading(this.format, log);
       reading.run();
@@ -129,10 +130,19 @@ export class ReplayReader {
         decisions: reading.decisions.filter(({ seat }) => usable[seat]),
       };
     } catch (error) {
-      const { reason, message, line } = error instanceof ReplayError ? error : UNFORESEEN;
+      const { reason, message, line } = error instanceof ReplayError ? error : unforeseen(error);
       return { battle: { ...told, reason, message, line }, decisions: [] };
     }
   }
+}
+
+/**
+ * @param {any} error that nothing was prepared for
+ * @returns {ReplayError}
+ */
+function unforeseen(error) {
+  const told = String(error?.message ?? error).split('\n', 1)[0].slice(0, LONGEST_CAUSE);
+  return new ReplayError('reader failed', `The reader does not know what to make of it: ${told}`);
 }
 
 /**

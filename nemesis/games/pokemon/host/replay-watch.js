@@ -2,7 +2,7 @@
 
 import { AIMED } from './actions.js';
 import { nothingSeen } from './replay-choices.js';
-import { joinsIn } from './tracker-actions.js';
+import { isChosen } from './tracker-actions.js';
 
 /** @import { Sighting } from './replay-choices.js' */
 /** @import { SeatReplay } from './replay-requests.js' */
@@ -200,10 +200,7 @@ export class TurnWatch {
  */
 export function isOwn(tracker, parts) {
   tracker.readTags(parts, 5);
-  const { from, lexicon } = tracker;
-  const { id } = lexicon.move(parts[3]);
-  if (!from || from.id === 'lockedmove' || from.kind === 'item' || joinsIn(tracker, id)) return true;
-  return lexicon.generation === 1 && from.id === id;
+  return isChosen(tracker, tracker.lexicon.move(parts[3]).id);
 }
 
 /**

@@ -33,24 +33,32 @@ function move(tracker, parts) {
   const facts = tracker.lexicon.move(parts[3]);
   tracker.readTags(parts, 5);
   const { from } = tracker;
-  const locked = from !== null && (from.id === LOCKED || (tracker.lexicon.generation === 1 && from.id === facts.id));
-  const chosen = !from || locked || from.kind === 'item' || from.id === 'pursuit' || joinsIn(tracker, facts.id);
   tracker.actor = slot;
   endUntilItActs(slot);
-  if (chosen) use(tracker, slot, facts, parts, locked);
+  if (!from || isChosen(tracker, facts.id)) use(tracker, slot, facts, parts, goesOn(tracker, facts.id));
   else if (from.kind === 'ability') noteAbility(pokemon, from.id);
   else call(tracker, slot, facts, parts, from.id);
   commit(tracker, slot, facts, parts);
 }
 
 /**
- * @param {Tracker} tracker that has read what the move came from
+ * @param {Pick<Tracker, 'from' | 'lexicon'>} tracker that has read what the move came from
  * @param {string} id of a move
- * @returns {boolean} whether it was chosen, and another that did the same, or used another pledge, made it come at once
+ * @returns {boolean} whether its user chose it, perhaps turns ago, and nothing else brought it about
  */
-export function joinsIn({ from, lexicon }, id) {
-  if (!from || lexicon.generation === 1) return false;
+export function isChosen({ from, lexicon }, id) {
+  if (!from || from.kind === 'item' || goesOn({ from, lexicon }, id)) return true;
+  // Another that did the same, or used another pledge, made it come at once.
   return from.id === id || (PLEDGES.has(from.id) && PLEDGES.has(id));
+}
+
+/**
+ * @param {Pick<Tracker, 'from' | 'lexicon'>} tracker
+ * @param {string} id of a move
+ * @returns {boolean} whether it goes on from an earlier turn
+ */
+function goesOn({ from, lexicon }, id) {
+  return from !== null && (from.id === LOCKED || (lexicon.generation === 1 && from.id === id));
 }
 
 /**
