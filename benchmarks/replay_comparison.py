@@ -219,12 +219,15 @@ class Comparison:
             excused[POKEMON.columns("volatiles")] = False
         if hidden_ability != _NATURAL_CURE:
             excused[[POKEMON.column("status"), POKEMON.column("status_turns")]] = False
+        if self.unsure:
+            excused[POKEMON.columns("move_disabled")] = True
         excused[POKEMON.columns("pp")] |= self._pressed(place)
         # Before the fifth generation it goes by the order of moves, which the log does not tell.
         if tables(self.mod).generation < 5 and _transformed(other[None])[0]:
             excused[POKEMON.columns("max_pp")] = True
         # It goes from one to another without a line.
-        if other[POKEMON.column("item")] == _STICKY_BARB:
+        item = POKEMON.column("item")
+        if _STICKY_BARB in (other[item], self._read.pokemon[OWN][place, item]):
             excused[[POKEMON.column(name) for name in ("item", "item_state", "item_revealed")]] = True
         return excused
 

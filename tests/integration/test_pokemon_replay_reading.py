@@ -17,7 +17,7 @@ from nemesis.core.errors import UserError
 from nemesis.games import open_game
 from nemesis.games.pokemon.dex import vocabulary
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.layout import FOE, OWN, POKEMON, STATUSES, cut
+from nemesis.games.pokemon.layout import FOE, OWN, POKEMON, POSITION, STATUSES, cut
 from nemesis.games.pokemon.replay_reading import Guessed, ReplayBattle, ReplayError, ReplayReader
 from nemesis.games.pokemon.replay_usage import Usage
 
@@ -155,6 +155,21 @@ def test_formats_whose_rules_cannot_be_followed_are_refused(name: str, obstacle:
         game.replay_reader()
     assert f"Replays of {name} cannot be read: " in str(refused.value)
     assert obstacle in str(refused.value)
+
+
+def test_an_item_that_is_lost_unseen_tells_nothing_of_how_long_the_weather_lasts(reader: ReplayReader):
+    first = ["|move|p1b: Rillaboom|Sunny Day|p1b: Rillaboom", "|-weather|SunnyDay"]
+    trick = ["|move|p2a: Amoonguss|Trick|p1b: Rillaboom", "|-activate|p2a: Amoonguss|move: Trick|[of] p1b: Rillaboom"]
+    trick.append("|-item|p1b: Rillaboom|Sticky Barb|[from] move: Trick")
+    lasting = ["|", "|-weather|SunnyDay|[upkeep]", "|upkeep"]
+    log = vgc_log([*first, *lasting], [*trick, *lasting], *([lasting] * 5))
+    battle = read(reader, "\n".join(line for line in log.split("\n") if not line.startswith("|showteam|")))
+    decisions = battle.seats[0]
+    assert decisions is not None
+    position = cut(decisions.view).position
+    least, most = (position[:, POSITION.columns(f"weather_{end}")][:, 0].tolist() for end in ("least", "most"))
+    assert least == [0, 0, 4, 3, 2, 1, 3, 2]
+    assert most == [0, 0, 7, 6, 5, 4, 3, 2]
 
 
 def test_a_forme_that_the_team_preview_hides_is_known_once_it_is_seen(reader: ReplayReader):

@@ -33,6 +33,7 @@ export class Duration {
     this.publicTurns = item ? 0 : turns; // 0 while the public cannot tell
     this.ownTurns = item ? 0 : turns; // the same for the setter's own seat
     this.open = !!item; // whether the setter still holds what it held when this began
+    this.unsure = false; // whether even its own seat is not told what that was, as in replays
     if (setter?.itemState === NONE) this.publicTurns = turns;
     else if (setter?.item) this.learn(setter.item);
   }

@@ -225,6 +225,8 @@ function learnOwnLengths(tracker, memory, seat) {
     if (duration.ownTurns || duration.setter?.side.index !== seat) continue;
     const setter = memory.team.find((own) => own.known === duration.setter);
     const item = setter && (setter.itemBefore || setter.item);
-    if (item !== undefined && item !== HIDDEN_ITEM) duration.learnAsOwner(item);
+    if (item === undefined) continue;
+    if (item === HIDDEN_ITEM) duration.unsure = true;
+    else if (duration.open || !duration.unsure) duration.learnAsOwner(item);
   }
 }
