@@ -266,7 +266,9 @@ def test_an_actor_that_cannot_play_ends_the_run_with_its_sentence(tmp_path: Path
 
 
 def start(*arguments: str) -> "subprocess.Popen[str]":
-    program = "import sys; from nemesis.cli import main; sys.exit(main())"
+    # A shell lets whatever it runs in the background ignore interrupts, as these tests perhaps are.
+    program = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    program += "from nemesis.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", program, *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
