@@ -4,9 +4,8 @@ The sources are gone through twice: first for what is usual in them, then for th
 tells of the own team is filled in with what is usual. It is marked in `guessed`, number by number, filled in or not.
 
 What is kept, and how: a decision whose choice cannot be known has the action −1, and stays in its episode, with the
-actions that it may have been in `possible`, if some are excluded. Unknown is also one
-that no legal action fits (`illegal`, by cause), and one whose mask may be wrong since the log does not tell whether its
-Pokémon was bound.
+actions that it may have been in `possible`, if some are excluded. Unknown is also one that no legal action fits
+(`illegal`, by cause), and one whose mask may be wrong since the log does not tell whether its Pokémon was bound.
 """
 
 import hashlib

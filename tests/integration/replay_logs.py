@@ -3,7 +3,9 @@
 import numpy as np
 
 from nemesis.core.game import BoolArray
+from nemesis.games import open_game
 from nemesis.games.pokemon.actions import action_space
+from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.replay_reading import ReplayBattle, ReplayReader, SeatDecisions
 
 SHEETS = (
@@ -37,6 +39,12 @@ def vgc_log(*turns: list[str], leads: tuple[str, str, str, str] = NAMES[:2] + NA
 
 def done(*turn: str) -> list[str]:
     return [*turn, "|", "|upkeep"]
+
+
+def vgc_reader() -> ReplayReader:
+    game = open_game("pokemon:gen9vgc2025regi")
+    assert isinstance(game, PokemonGame)
+    return game.replay_reader()
 
 
 def read(reader: ReplayReader, log: str) -> ReplayBattle:

@@ -5,20 +5,16 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from replay_logs import SPACE, done, possible, read, switch, vgc_log
+from replay_logs import SPACE, done, possible, read, switch, vgc_log, vgc_reader
 
-from nemesis.games import open_game
 from nemesis.games.pokemon.actions import OPTIONS, PASS, SWITCH
-from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.layout import OWN, POKEMON, POSITION, cut
 from nemesis.games.pokemon.replay_reading import Read, ReplayBattle, ReplayReader, SeatDecisions
 
 
 @pytest.fixture(scope="module")
 def reader() -> Iterator[ReplayReader]:
-    game = open_game("pokemon:gen9vgc2025regi")
-    assert isinstance(game, PokemonGame)
-    with closing(game.replay_reader()) as opened:
+    with closing(vgc_reader()) as opened:
         yield opened
 
 

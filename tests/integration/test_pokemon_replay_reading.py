@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from replay_logs import NAMES, SPACE, done, possible, read, switch, vgc_log
+from replay_logs import NAMES, SPACE, done, possible, read, switch, vgc_log, vgc_reader
 
 from benchmarks.replay_fuzz import fuzz
 from benchmarks.replay_round_trip import Variant, play, round_trip
@@ -24,9 +24,7 @@ from nemesis.games.pokemon.replay_usage import Usage
 
 @pytest.fixture(scope="module")
 def reader() -> Iterator[ReplayReader]:
-    game = open_game("pokemon:gen9vgc2025regi")
-    assert isinstance(game, PokemonGame)
-    with closing(game.replay_reader()) as opened:
+    with closing(vgc_reader()) as opened:
         yield opened
 
 

@@ -9,35 +9,12 @@
 // has the target "none" and no other. A target may have fainted: the request does not tell which foes stand, and to the
 // simulator the choices differ.
 
-/**
- * The parts of a request that tell what may be done.
- * @typedef {object} Request
- * @property {boolean} [teamPreview]
- * @property {boolean[]} [forceSwitch]
- * @property {Active[]} [active]
- * @property {{pokemon: Member[]}} side
- */
+import { moveText, plainTeam, plainTurn, teamText } from './choice-words.js';
+import {
+  AIMLESS, AIMS, MEGA, MEGA_X, MEGA_Y, NONE, NO_TARGET, TARGETS, aimOf, gimmickOf, hasFainted, isReviving, mustPass,
+} from './request-offers.js';
 
-/**
- * @typedef {object} Member
- * @property {string} condition
- * @property {boolean} [reviving]
- * @property {boolean} [commanding]
- */
-
-/**
- * @typedef {object} Active
- * @property {{id: string, target?: string, disabled?: boolean | string, guessed?: boolean}[]} moves
- * @property {boolean} [trapped]
- * @property {string} [canTerastallize]
- * @property {boolean} [canMegaEvo]
- * @property {boolean} [canMegaEvoX]
- * @property {boolean} [canMegaEvoY]
- * @property {boolean} [canUltraBurst]
- * @property {({target: string} | null)[]} [canZMove]
- * @property {boolean} [canDynamax]
- * @property {{maxMoves: {target: string, disabled?: boolean}[]}} [maxMoves]
- */
+/** @import { Active, Request } from './request-offers.js' */
 
 /**
  * @typedef {object} ActionSpace
@@ -55,36 +32,11 @@ export const LONE_SWITCH = 2 * MOVES;
 export const LEAD = LONE_SWITCH + TEAM;
 const SINGLES = LEAD + TEAM;
 
-export const TARGETS = ['-2', '-1', '', '+1', '+2'];
-export const NO_TARGET = 2;
 export const SWITCH = 2 * TARGETS.length * MOVES;
 const SWITCHES = 4;
 export const PASS = SWITCH + SWITCHES;
 export const OPTIONS = PASS + 1;
 export const TURNS = OPTIONS * OPTIONS;
-
-const GIMMICKS = ['', 'terastallize', 'mega', 'megax', 'megay', 'ultra', 'zmove', 'dynamax'];
-const [NONE, TERASTALLIZE, MEGA, MEGA_X, MEGA_Y, ULTRA, ZMOVE, DYNAMAX] = GIMMICKS.keys();
-const SYNONYMS = new Map([
-  ['terastal', 'terastallize'],
-  ['max', 'dynamax'],
-  ['gigantamax', 'dynamax'],
-]);
-
-/** The targets that a kind of aim leaves to choose from, by the slot that moves; any other kind leaves nothing. */
-const AIMS = [0, 1].map(
-  (ally) =>
-    new Map([
-      ['normal', [ally, 3, 4]],
-      ['any', [ally, 3, 4]],
-      ['adjacentFoe', [3, 4]],
-      ['adjacentAlly', [ally]],
-      ['adjacentAllyOrSelf', [0, 1]],
-    ]),
-);
-const AIMLESS = [NO_TARGET];
-/** Places in TARGETS of the slots of either side. */
-export const AIMED = { own: [1, 0], foes: [3, 4] };
 
 /** Two leads and two others of six, each pair in ascending order, as places from 0. */
 export const PICKS = pairs([0, 1, 2, 3, 4, 5]).flatMap((leads) =>
@@ -286,44 +238,6 @@ function listPass(request, forced, options) {
 }
 
 /**
- * @param {Active} active
- * @returns {number} the gimmick that the request offers
- */
-function gimmickOf(active) {
-  if (active.canTerastallize) return TERASTALLIZE;
-  if (active.canMegaEvo) return MEGA;
-  if (active.canMegaEvoX) return MEGA_X;
-  if (active.canMegaEvoY) return MEGA_Y;
-  if (active.canUltraBurst) return ULTRA;
-  if (active.canZMove) return ZMOVE;
-  if (active.canDynamax) return DYNAMAX;
-  return NONE;
-}
-
-/**
- * @param {Active} active
- * @param {number} move from 0
- * @param {number} gimmick
- * @returns {string | undefined} what the move aims at, if it may be chosen
- */
-function aimOf(active, move, gimmick) {
-  const plain = active.moves[move];
-  if (plain === undefined) return undefined;
-  if (gimmick === ZMOVE) return active.canZMove?.[move]?.target;
-  // Who is dynamaxed has max moves only. They and Z-moves may be chosen though the plain move is disabled.
-  if (gimmick === DYNAMAX || (active.maxMoves && !active.canDynamax)) {
-    const max = active.maxMoves?.maxMoves[move];
-    return max && !max.disabled ? max.target : undefined;
-  }
-  return plain.disabled ? undefined : (plain.target ?? '');
-}
-
-/** @type {(member: Member) => boolean} */
-function hasFainted(member) {
-  return member.condition === '0 fnt';
-}
-
-/**
  * @param {Request} request
  * @param {number} slot
  * @param {number} place in the request
@@ -336,49 +250,9 @@ export function switchOption(request, slot, place, brought) {
   return SWITCH + request.side.pokemon.slice(0, place).filter(hasFainted).length;
 }
 
-/** @type {(request: Request, slot: number) => boolean} */
-function isReviving(request, slot) {
-  return request.forceSwitch !== undefined && Boolean(request.side.pokemon[slot].reviving);
-}
-
-/** @type {(request: Request, slot: number) => boolean} */
-function mustPass(request, slot) {
-  if (request.forceSwitch) return !request.forceSwitch[slot];
-  const member = request.side.pokemon[slot];
-  return hasFainted(member) || Boolean(member.commanding);
-}
-
 /** @type {(bits: Uint8Array, index: number) => void} */
 function set(bits, index) {
   bits[index >> 3] |= 1 << (index & 7);
-}
-
-/**
- * @param {Request} request
- * @param {number} slot
- * @param {number} move from 0
- * @param {boolean} withGimmick
- * @param {number} target place in TARGETS
- */
-function moveText(request, slot, move, withGimmick, target) {
-  const words = ['move', move + 1];
-  if (target !== NO_TARGET) words.push(TARGETS[target]);
-  if (withGimmick) {
-    const active = request.active?.[slot];
-    words.push((active && GIMMICKS[gimmickOf(active)]) || 'gimmick'); // none is offered: the simulator must refuse it
-  }
-  return words.join(' ');
-}
-
-/**
- * @param {Request} request
- * @param {number[]} places those that are picked by name; the others follow in their order
- * @param {number} brought
- */
-function teamText(request, places, brought) {
-  const present = request.side.pokemon.map((_, place) => place);
-  const order = new Set([...places.filter((place) => place < present.length), ...present]);
-  return `team ${[...order].slice(0, brought).map((place) => place + 1).join('')}`;
 }
 
 /**
@@ -400,61 +274,4 @@ function picksOf(members) {
  */
 function pairs(items) {
   return items.flatMap((one, place) => items.slice(place + 1).map((other) => /** @type {[T, T]} */ ([one, other])));
-}
-
-/**
- * A choice of a team as this space would word it: who leads and who follows matters, but not in which order.
- * @param {Request} request
- * @param {string} text such as "team 3, 1, 2" or "team 312"
- * @param {number} slots
- * @param {number} brought
- */
-function plainTeam(request, text, slots, brought) {
-  const named = (text.match(/\d/g) ?? []).map((digit) => Number(digit) - 1);
-  const order = [...teamText(request, named, brought).slice('team '.length)];
-  const ends = slots === 1 ? [1, brought] : [2, 4, brought];
-  const groups = ends.map((end, group) => order.slice(ends[group - 1] ?? 0, end).sort());
-  return `team ${groups.flat().join('')}`;
-}
-
-/**
- * A choice for a turn as this space would word it.
- * @param {Request} request
- * @param {string} text such as "move tackle 1 terastal, switch 3"; a slot that can only pass may be left out
- * @param {number} slots
- */
-function plainTurn(request, text, slots) {
-  const parts = text.split(',').map((part) => part.trim().replace(/\s+/g, ' '));
-  const plain = [];
-  for (let slot = 0; slot < slots; slot++) {
-    const omitted = parts[0] !== 'pass' && mustPass(request, slot);
-    plain.push(omitted ? 'pass' : plainPart(request.active?.[slot], slot, slots, parts.shift() ?? ''));
-  }
-  return [...plain, ...parts].join(', ');
-}
-
-/**
- * @param {Active | undefined} active
- * @param {number} slot
- * @param {number} slots
- * @param {string} text
- */
-function plainPart(active, slot, slots, text) {
-  const [verb, first, ...words] = text.split(' ');
-  if (verb !== 'move' || !active) return text;
-  let name = first ?? '';
-  let target = '';
-  let gimmick = '';
-  for (const word of words) {
-    const known = SYNONYMS.get(word) ?? word;
-    if (/^[+-]?[12]$/.test(word)) target = word.replace(/^(?=\d)/, '+');
-    else if (GIMMICKS.includes(known)) gimmick = known;
-    else name += word;
-  }
-  const id = name.toLowerCase().replace(/[^a-z0-9]/g, '').replace(/^hiddenpower.*/, 'hiddenpower');
-  const move = /^\d$/.test(name) ? Number(name) - 1 : active.moves.findIndex((option) => option.id === id);
-  if (gimmick === GIMMICKS[DYNAMAX] && active.maxMoves && !active.canDynamax) gimmick = ''; // it is in force already
-  const aim = aimOf(active, move, GIMMICKS.indexOf(gimmick)) ?? '';
-  if (slots === 1 || !AIMS[slot].has(aim)) target = '';
-  return ['move', move + 1, target, gimmick].filter(Boolean).join(' ');
 }

@@ -1,7 +1,8 @@
 // Follows battles that are played elsewhere, as one seat of each is told of them: protocol lines and requests in, the same
 // view records and legal masks out as those of the battles that a host plays itself, and actions back as choices.
 
-/** @import { ActionSpace, Request } from './actions.js' */
+/** @import { ActionSpace } from './actions.js' */
+/** @import { Request } from './request-offers.js' */
 /** @import { Write } from './view.js' */
 
 import { Tracker } from './tracker.js';

@@ -1,12 +1,11 @@
 // Which action a seat chose, from what was seen of its slots. An action is known if it is the only legal one that fits;
 // else those that fit are told, if there are others.
 
-import {
-  LEAD, LONE_SWITCH, MOVES, NO_TARGET, OPTIONS, PASS, PICKS, SWITCH, TARGETS, TURNS, switchOption,
-} from './actions.js';
+import { LEAD, LONE_SWITCH, MOVES, OPTIONS, PASS, PICKS, SWITCH, TURNS, switchOption } from './actions.js';
+import { NO_TARGET, TARGETS } from './request-offers.js';
 import { publicMove } from './tracker-own.js';
 
-/** @import { Request } from './actions.js' */
+/** @import { Request } from './request-offers.js' */
 
 /** Bits that say how a decision was read. */
 export const READ = { request_unsure: 1, late: 2 };

@@ -1,7 +1,7 @@
 // What is seen of the choices for one turn, line by line, until the turn is over.
 
-import { AIMED } from './actions.js';
 import { nothingSeen } from './replay-choices.js';
+import { AIMED } from './request-offers.js';
 import { isChosen } from './tracker-actions.js';
 
 /** @import { Sighting } from './replay-choices.js' */
