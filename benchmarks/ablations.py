@@ -16,15 +16,15 @@ from rich.console import Console
 from benchmarks.report import Row, option_parser, print_table, run, write_figures
 from nemesis.core.config import build_config
 from nemesis.core.game import Game
+from nemesis.play.matches import Score, play
+from nemesis.play.players import Actor, PlayStyle
+from nemesis.play.policy_players import Manner, open_player
+from nemesis.play.scripted import open_opponent, opponent_names
 from nemesis.population.league import open_league
 from nemesis.presets import load_preset
-from nemesis.runtime.actor import Actor, PlayStyle
-from nemesis.runtime.assembly import open_game_of
-from nemesis.runtime.config import RunConfig
-from nemesis.runtime.matches import Score, play
-from nemesis.runtime.opponents import open_opponent, opponent_names
-from nemesis.runtime.policy_players import Manner, open_player
-from nemesis.runtime.training import train
+from nemesis.training.assembly import open_game_of
+from nemesis.training.config import RunConfig
+from nemesis.training.run import train
 
 PRESET = "gen1ou"
 UPDATES, QUICK_UPDATES = 120, 4

@@ -14,13 +14,13 @@ import time
 import torch
 
 from benchmarks.report import MeasurementError, option_parser, print_table, run, write_figures
-from nemesis.deploy.server_matches import SLOTS, Meeting, play_on_server
+from nemesis.deploy.pokemon.server_matches import SLOTS, Meeting, play_on_server
 from nemesis.games.pokemon.formats import find_format
 from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.settings import PokemonSettings
-from nemesis.runtime.actor import PlayStyle
-from nemesis.runtime.policy_files import SHIPPED, policy_path
-from nemesis.runtime.policy_players import Manner, open_player
+from nemesis.play.players import PlayStyle
+from nemesis.play.policy_players import Manner, open_player
+from nemesis.storage.policy_files import SHIPPED, policy_path
 
 BATTLES, QUICK_BATTLES = 1000, 60
 MOST_VOIDED = 0.05  # share of battles

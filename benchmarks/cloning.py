@@ -23,15 +23,15 @@ from nemesis.core.config import build_config
 from nemesis.core.game import FloatArray, Game
 from nemesis.core.trajectory import Trajectories
 from nemesis.data.dataset import open_dataset
-from nemesis.data.held_out import read_held_out
 from nemesis.data.split import Shares, episodes_of
+from nemesis.data.validation import read_held_out
+from nemesis.evaluation.run_evaluation import BEST
+from nemesis.evaluation.validation import Foretell, Prediction, foretell_by, predict
 from nemesis.presets import load_preset
-from nemesis.runtime.assembly import open_game_of
-from nemesis.runtime.config import RunConfig
-from nemesis.runtime.examination import BEST
-from nemesis.runtime.policy_files import load_policy_file
-from nemesis.runtime.prediction import Foretell, Prediction, foretell_by, predict
-from nemesis.runtime.training import train
+from nemesis.storage.policy_files import load_policy_file
+from nemesis.training.assembly import open_game_of
+from nemesis.training.config import RunConfig
+from nemesis.training.run import train
 
 PRESET = "vgc_bc"
 QUICK = ("updates=20", "evaluation.interval=10", "collection.decisions=256")

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import MeasurementError, run
-from nemesis.runtime.metrics import read_metrics
-from nemesis.runtime.run_directory import RunDirectory
+from nemesis.storage.metrics import read_metrics
+from nemesis.storage.run_directory import RunDirectory
 
 _COLOURS = ("#9db4c8", "#c2410c", "#0f766e", "#7c3aed", "#a16207")
 _WIN_RATE = "evaluation/win_rate_against_"

@@ -33,12 +33,12 @@ from nemesis.data.config import DataConfig
 from nemesis.data.dataset import open_dataset
 from nemesis.data.feed import Feed
 from nemesis.data.writer import DatasetWriter
-from nemesis.deploy.collecting import collect
-from nemesis.deploy.tournament import open_field
+from nemesis.evaluation.dataset_collection import collect
+from nemesis.evaluation.tournament import open_field
 from nemesis.games import open_game
-from nemesis.learners.cloning import Cloning, CloningConfig
+from nemesis.learners.behaviour_cloning import Cloning, CloningConfig
 from nemesis.policies.config import PolicyConfig, Size
-from nemesis.runtime.policy_files import new_policy
+from nemesis.storage.policy_files import new_policy
 
 GAME = "pokemon:gen9vgc2025regi"
 BATCH = 2048  # decisions

@@ -16,9 +16,9 @@ from torch import Tensor
 from benchmarks.report import MeasurementError, Row, option_parser, print_table, run, write_json
 from nemesis.core.game import Game
 from nemesis.games.pokemon import open_game
+from nemesis.play.players import RandomActor
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy, parameter_count
-from nemesis.runtime.actor import RandomActor
 
 FORMATS = ("gen9ou", "gen9vgc2025regi")
 BATCHES = (64, 256, 1024)

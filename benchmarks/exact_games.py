@@ -1,6 +1,6 @@
 """How close each learner comes to an equilibrium, on games where the distance can be computed.
 
-Every run goes through the production path: a preset, `nemesis.runtime.training.train`, a run directory, from which the
+Every run goes through the production path: a preset, `nemesis.training.run.train`, a run directory, from which the
 curve is read back. The algorithms of a game share its preset's matches, network and number of updates. NashConv is the
 sum over both seats of what an exact best response gains; the value at the end of a run counts, not the best on the way.
 
@@ -25,9 +25,9 @@ from rich.console import Console
 from benchmarks.report import MeasurementError, option_parser, print_table, run, write_json
 from nemesis.core.config import build_config
 from nemesis.presets import load_preset
-from nemesis.runtime.config import RunConfig
-from nemesis.runtime.metrics import read_metrics
-from nemesis.runtime.training import train
+from nemesis.storage.metrics import read_metrics
+from nemesis.training.config import RunConfig
+from nemesis.training.run import train
 
 GOALS = {"kuhn": 0.02, "leduc": 0.20, "liars_dice": 0.10, "goofspiel": 0.10}
 """Presets, and the NashConv that the best R-NaD form should end at."""

@@ -18,13 +18,13 @@ from rich.console import Console
 
 from benchmarks.report import MeasurementError, Row, option_parser, print_table, run, write_figures
 from nemesis.core.config import build_config
+from nemesis.play.matches import win_rate_interval
 from nemesis.population.league import open_league
 from nemesis.presets import load_preset
-from nemesis.runtime.config import RunConfig
-from nemesis.runtime.matches import win_rate_interval
-from nemesis.runtime.metrics import read_metrics
-from nemesis.runtime.policy_files import read_facts
-from nemesis.runtime.training import train
+from nemesis.storage.metrics import read_metrics
+from nemesis.storage.policy_files import read_facts
+from nemesis.training.config import RunConfig
+from nemesis.training.run import train
 
 PRESET = "vgc"
 UPDATES, QUICK_UPDATES = 100, 2

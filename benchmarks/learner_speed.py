@@ -40,13 +40,13 @@ from nemesis.games import openspiel
 from nemesis.games.openspiel.encoder import LinearActionHead, VectorEncoder
 from nemesis.learners.ppo import PPO, PPOConfig
 from nemesis.learners.rnad import RNaD, RNaDConfig
+from nemesis.play.pairings import MAIN, SELF_PLAY
+from nemesis.play.players import Actor
+from nemesis.play.serial import SerialCollection
 from nemesis.policies.config import PolicyConfig, dimensions
 from nemesis.policies.policy import Policy, parameter_count
-from nemesis.runtime.actor import Actor
-from nemesis.runtime.collection import SerialCollection
-from nemesis.runtime.config import CollectionConfig, RunConfig
-from nemesis.runtime.lineups import MAIN, SELF_PLAY
-from nemesis.runtime.training import Run
+from nemesis.training.config import CollectionConfig, RunConfig
+from nemesis.training.run import Run
 
 if TYPE_CHECKING:
     from sb3_contrib import RecurrentPPO  # comes with an extra

@@ -13,13 +13,14 @@ from rich.console import Console
 
 from benchmarks.report import Row, option_parser, print_table, run, write_figures
 from nemesis.core.config import build_config
-from nemesis.deploy import collecting, tournament
-from nemesis.deploy.poke_env_opponent import PREFIX
+from nemesis.deploy.pokemon.poke_env_opponent import PREFIX
+from nemesis.evaluation import dataset_collection as collecting
+from nemesis.evaluation import tournament
+from nemesis.play.matches import Score
+from nemesis.play.policy_players import Manner
 from nemesis.presets import load_preset
-from nemesis.runtime.config import RunConfig
-from nemesis.runtime.matches import Score
-from nemesis.runtime.policy_players import Manner
-from nemesis.runtime.training import train
+from nemesis.training.config import RunConfig
+from nemesis.training.run import train
 
 GAME = "pokemon:gen1ou"
 PLAYERS = ("random", "max_power", "greedy", "shipped:gen1ou")

@@ -31,8 +31,8 @@ from benchmarks.poke_env_views import ArrayWriter
 from nemesis.core.config import build_config
 from nemesis.core.trajectory import Trajectories
 from nemesis.games.pokemon.formats import find_format
-from nemesis.runtime.assembly import build_learner, build_policy, open_game_of
-from nemesis.runtime.config import RunConfig
+from nemesis.training.assembly import build_learner, build_policy, open_game_of
+from nemesis.training.config import RunConfig
 
 _REMEMBERED = 200  # battles that ended last; poke-env would keep all
 _WINDOW = 0.005  # seconds in which battles that ask are decided together

@@ -13,9 +13,9 @@ from poke_env.battle import AbstractBattle, DoubleBattle, Move, Pokemon
 from poke_env.player.battle_order import BattleOrder, DoubleBattleOrder, PassBattleOrder, SingleBattleOrder
 
 from nemesis.core.game import BoolArray
-from nemesis.games.pokemon import layout
-from nemesis.games.pokemon.actions import action_space
-from nemesis.games.pokemon.dex import vocabulary
+from nemesis.games.pokemon.dex.tables import vocabulary
+from nemesis.games.pokemon.views import layout
+from nemesis.games.pokemon.views.actions import action_space
 
 _OPTIONS = 45  # of a slot in doubles
 _TARGETS = 5

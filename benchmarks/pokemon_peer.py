@@ -20,7 +20,7 @@ from itertools import groupby
 from pathlib import Path
 
 from benchmarks.report import MeasurementError
-from nemesis.deploy.showdown_server import showdown_server
+from nemesis.deploy.pokemon.showdown_server import showdown_server
 
 _START_LIMIT = 60.0  # seconds
 _CLIENT_WARM_UP = 0.4  # of the warm-up: a new client's battles must spread out over their turns

@@ -19,7 +19,7 @@ from benchmarks.pokemon_speed import memory, open_pool, random_actions
 from benchmarks.report import MeasurementError, option_parser, print_table, run, write_figures
 from nemesis.core.game import EndReason, by_play
 from nemesis.games.pokemon.formats import find_format
-from nemesis.games.pokemon.pool import BattlePool
+from nemesis.games.pokemon.hosts.pool import BattlePool
 
 HOSTS, SLOTS = 2, 128
 SAMPLES = 30

@@ -33,11 +33,11 @@ from benchmarks.report import MeasurementError, Row, option_parser, print_table,
 from nemesis.core.game import BoolArray, IntArray, MatchPool, by_play
 from nemesis.games.pokemon.formats import find_format
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.node import find_node, installed_host
-from nemesis.games.pokemon.pool import BattlePool
+from nemesis.games.pokemon.hosts.node import find_node, installed_host
+from nemesis.games.pokemon.hosts.pool import BattlePool
+from nemesis.games.pokemon.hosts.warm_hosts import HostStock
 from nemesis.games.pokemon.settings import PokemonSettings
-from nemesis.games.pokemon.stock import HostStock
-from nemesis.games.pokemon.teams import load_team_set
+from nemesis.games.pokemon.teams.team_sets import load_team_set
 
 FORMATS = ("gen9vgc2025regi", "gen1ou", "gen9ou", "gen9randombattle", "gen9randomdoublesbattle")
 HOSTS = (1, 2)

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from nemesis.core.game import BoolArray, IntArray
-from nemesis.games.pokemon import layout
-from nemesis.games.pokemon.actions import OPTIONS, PASS, SWITCH, TARGETS, TURNS, ActionSpace
-from nemesis.games.pokemon.dex import tables, vocabulary
-from nemesis.games.pokemon.layout import FOE, MOVES, OWN, POKEMON, POSITION, TEAM
-from nemesis.games.pokemon.replay_reading import Guessed, guessed_numbers
+from nemesis.games.pokemon.dex.tables import tables, vocabulary
+from nemesis.games.pokemon.replays.reading import Guessed, guessed_numbers
+from nemesis.games.pokemon.views import layout
+from nemesis.games.pokemon.views.actions import OPTIONS, PASS, SWITCH, TARGETS, TURNS, ActionSpace
+from nemesis.games.pokemon.views.layout import FOE, MOVES, OWN, POKEMON, POSITION, TEAM
 
 Row = npt.NDArray[np.int16]
 

@@ -18,11 +18,11 @@ import numpy as np
 from benchmarks.replay_round_trip import FORMATS, play
 from benchmarks.report import MeasurementError, option_parser, print_table, run, write_json
 from nemesis.games import open_game
-from nemesis.games.pokemon.bridge import HostError
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.replay_reading import ReplayBattle, ReplayError, ReplayReader
-from nemesis.games.pokemon.replay_sources import Replay, ReplaySources
-from nemesis.games.pokemon.replay_usage import Usage
+from nemesis.games.pokemon.hosts.host_process import HostError
+from nemesis.games.pokemon.replays.reading import ReplayBattle, ReplayError, ReplayReader
+from nemesis.games.pokemon.replays.sources import Replay, ReplaySources
+from nemesis.games.pokemon.replays.usage import Usage
 
 LOGS, QUICK_LOGS = 100_000, 1000
 _LOGS_OF_A_FILE = 10

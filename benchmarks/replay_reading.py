@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.report import MeasurementError, option_parser, print_table, run, write_json
 from nemesis.games import open_game
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.replay_reading import ReplayError
+from nemesis.games.pokemon.replays.reading import ReplayError
 
 _BATCH = 100
 _QUICK = 300  # logs of each file

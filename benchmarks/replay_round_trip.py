@@ -40,15 +40,15 @@ from benchmarks.replay_comparison import Comparison, Row
 from benchmarks.report import MeasurementError, option_parser, print_table, run, write_json
 from nemesis.core.game import BoolArray
 from nemesis.games import open_game
-from nemesis.games.pokemon import layout
-from nemesis.games.pokemon.actions import action_space
-from nemesis.games.pokemon.dex import vocabulary
+from nemesis.games.pokemon.dex.tables import vocabulary
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.layout import POKEMON, POSITION
-from nemesis.games.pokemon.pool import BattlePool
-from nemesis.games.pokemon.replay_reading import Read, ReplayBattle, ReplayError, ReplayReader, SeatDecisions
-from nemesis.games.pokemon.replay_usage import Usage
+from nemesis.games.pokemon.hosts.pool import BattlePool
+from nemesis.games.pokemon.replays.reading import Read, ReplayBattle, ReplayError, ReplayReader, SeatDecisions
+from nemesis.games.pokemon.replays.usage import Usage
 from nemesis.games.pokemon.settings import PokemonSettings
+from nemesis.games.pokemon.views import layout
+from nemesis.games.pokemon.views.actions import action_space
+from nemesis.games.pokemon.views.layout import POKEMON, POSITION
 
 FORMATS = ("gen1ou", "gen9ou", "gen9vgc2025regi")
 BATTLES, QUICK_BATTLES = 1000, 10

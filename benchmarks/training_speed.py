@@ -26,8 +26,8 @@ from benchmarks.pokemon_speed import format_teams
 from benchmarks.report import MeasurementError, option_parser, print_table, run, write_figures
 from nemesis.core.config import build_config
 from nemesis.games.pokemon.formats import find_format
-from nemesis.runtime.config import RunConfig
-from nemesis.runtime.training import Run
+from nemesis.training.config import RunConfig
+from nemesis.training.run import Run
 
 FORMATS = ("gen9vgc2025regi", "gen1ou")
 ACTORS = (0, 1)

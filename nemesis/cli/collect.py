@@ -47,9 +47,10 @@ def collect(
             raise UserError(f"--{name} must be a whole number of at least {least}, not {number}.")
     import torch
 
-    from nemesis.deploy import collecting, tournament
-    from nemesis.runtime.actor import PlayStyle
-    from nemesis.runtime.policy_players import Manner
+    from nemesis.evaluation import dataset_collection as collecting
+    from nemesis.evaluation import tournament
+    from nemesis.play.players import PlayStyle
+    from nemesis.play.policy_players import Manner
 
     torch.set_num_threads(1)
     settings = [one for one in others if one.startswith(_SETTING) and "=" in one]

@@ -10,7 +10,7 @@ from nemesis.presets import dump_yaml, load_preset, preset_names, preset_summary
 
 if TYPE_CHECKING:
     from nemesis.core.config import FieldInfo
-    from nemesis.runtime.config import RunConfig
+    from nemesis.training.config import RunConfig
 
 
 def show(preset: str, /, *overrides: str) -> None:
@@ -38,7 +38,7 @@ def fields(prefix: str = "", /) -> None:
         prefix: only those that start so, such as learner.magnet
     """
     from nemesis.core.config import ConfigError, describe
-    from nemesis.runtime.config import RunConfig
+    from nemesis.training.config import RunConfig
 
     settings = [setting for setting in describe(RunConfig) if setting.path.startswith(prefix)]
     if not settings:
@@ -49,7 +49,7 @@ def fields(prefix: str = "", /) -> None:
 def schema() -> None:
     """Print the JSON schema of a config file, for editors."""
     from nemesis.core.config import json_schema
-    from nemesis.runtime.config import RunConfig
+    from nemesis.training.config import RunConfig
 
     print(json.dumps(json_schema(RunConfig), indent=2))
 
@@ -58,14 +58,14 @@ def resolve(preset: str, overrides: Sequence[str]) -> "RunConfig":
     """Return the config of a preset with overrides."""
     settings = load_preset(preset)
     from nemesis.core.config import build_config
-    from nemesis.runtime.config import RunConfig
+    from nemesis.training.config import RunConfig
 
     return build_config(RunConfig, settings, overrides)
 
 
 def resolved_yaml(config: "RunConfig") -> str:
     """Return the config as YAML, headed by the size of its policy."""
-    from nemesis.runtime.assembly import parameter_count
+    from nemesis.training.assembly import parameter_count
 
     settings: dict[str, Any] = config.model_dump(mode="json")
     return f"# policy: {parameter_count(config):,} parameters\n{dump_yaml(settings)}"

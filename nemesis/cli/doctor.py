@@ -100,7 +100,7 @@ def _failure(module: str) -> str | None:
 
 def _simulator() -> str:
     from nemesis.core.errors import UserError
-    from nemesis.games.pokemon.node import find_node, is_installed, node_version
+    from nemesis.games.pokemon.hosts.node import find_node, is_installed, node_version
 
     try:
         node = find_node("bundled")

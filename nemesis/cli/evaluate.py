@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from nemesis.core.errors import UserError
 
 if TYPE_CHECKING:
-    from nemesis.runtime.policy_players import Manner
+    from nemesis.play.policy_players import Manner
 
 _SETTING = "pokemon."
 
@@ -66,10 +66,10 @@ def evaluate(
             raise UserError(f"--{name} must be a whole number of at least {least}, not {number}.")
     if json:
         _check_writable(json)
-    from nemesis.runtime import evaluation
-    from nemesis.runtime.actor import PlayStyle
-    from nemesis.runtime.policy_files import policy_path
-    from nemesis.runtime.policy_players import Manner
+    from nemesis.evaluation import strength as evaluation
+    from nemesis.play.players import PlayStyle
+    from nemesis.play.policy_players import Manner
+    from nemesis.storage.policy_files import policy_path
 
     settings = [one for one in others if one.startswith(_SETTING) and "=" in one]
     rivals = [one for one in others if one not in settings]
@@ -108,8 +108,8 @@ def _tournament(
     """Let several players meet; a policy file that stands alone meets the game's fixed opponents."""
     import torch
 
-    from nemesis.deploy import tournament
-    from nemesis.runtime.opponents import opponent_names
+    from nemesis.evaluation import tournament
+    from nemesis.play.scripted import opponent_names
 
     torch.set_num_threads(1)
     field = tournament.open_field(players, game, settings, manner)

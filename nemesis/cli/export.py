@@ -28,9 +28,9 @@ def export(
         temperature: of its draws wherever it plays and nobody asks for another; 0 plays the likeliest action
         top_p: probability of the likeliest actions that are kept there
     """
-    from nemesis.runtime.actor import PlayStyle
-    from nemesis.runtime.assembly import config_of, find_checkpoint, open_any_policy, open_game_of
-    from nemesis.runtime.policy_files import save_policy
+    from nemesis.play.players import PlayStyle
+    from nemesis.storage.policy_files import save_policy
+    from nemesis.training.assembly import config_of, find_checkpoint, open_any_policy, open_game_of
 
     style = PlayStyle(temperature, top_p)
     checkpoint = find_checkpoint(run)

@@ -15,7 +15,7 @@ from nemesis.core.errors import UserError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from nemesis.deploy.replay_import import ImportReport
+    from nemesis.data.replay_import import ImportReport
 
 
 def import_replays(
@@ -50,7 +50,7 @@ def import_replays(
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    from nemesis.deploy import replay_import
+    from nemesis.data import replay_import
 
     bar = Progress(
         TextColumn("{task.description}"),

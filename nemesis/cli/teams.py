@@ -11,8 +11,8 @@ def check(battle_format: str, /, *sources: str) -> int:
         sources: files or folders of teams, or names of sets that ship; the format's own set unless given
     """
     from nemesis.games.pokemon.formats import find_format
-    from nemesis.games.pokemon.stock import HostStock
-    from nemesis.games.pokemon.teams import judge_teams, problem_lines
+    from nemesis.games.pokemon.hosts.warm_hosts import HostStock
+    from nemesis.games.pokemon.teams.team_sets import judge_teams, problem_lines
 
     known = find_format(battle_format).id
     stock = HostStock("bundled")

@@ -28,7 +28,7 @@ def train(
     """
     config = resolve(preset, overrides)
     from nemesis.population.league import open_league
-    from nemesis.runtime import training
+    from nemesis.training import run as training
 
     run = run or Path("runs", f"{Path(preset).stem}-{datetime.now():%Y%m%d-%H%M%S}")
     if dry_run:
@@ -46,6 +46,6 @@ def resume(run: Path, /, *overrides: str) -> None:
         overrides: settings to change, as KEY=VALUE, such as updates=2000
     """
     from nemesis.population.league import open_league
-    from nemesis.runtime import training
+    from nemesis.training import run as training
 
     training.resume(run, overrides, open_opposition=open_league)

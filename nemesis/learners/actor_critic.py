@@ -8,7 +8,7 @@ from pydantic import Field
 
 from nemesis.core.schedule import Schedule
 from nemesis.core.settings import Settings
-from nemesis.learners.interface import PolicyModule
+from nemesis.learners.learner import PolicyModule
 from nemesis.learners.optimiser import Forward, GuardedOptimiser, Polyak
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from nemesis.core.trajectory import Trajectories
-from nemesis.learners.interface import PolicyModule
+from nemesis.learners.learner import PolicyModule
 
 _LENGTH_GROUPS = 4  # sequences are run in at least this many groups of similar length, to save padding
 _ROWS_AT_ONCE = 4096  # decisions in one pass without gradient; more would leave a CPU's cache

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from nemesis.learners.batch import Batch, Output
 from nemesis.learners.data_parallel import add_up
-from nemesis.learners.interface import PolicyModule
+from nemesis.learners.learner import PolicyModule
 from nemesis.learners.optimiser import GuardedOptimiser
 
 Metrics: TypeAlias = dict[str, Tensor]

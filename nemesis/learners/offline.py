@@ -27,9 +27,9 @@ from nemesis.core.trajectory import Trajectories
 from nemesis.learners import losses
 from nemesis.learners.actor_critic import ActorCritic
 from nemesis.learners.batch import Batch, Output, to_batch
-from nemesis.learners.cloning import CloningConfig, Counts, decided_decisions, imitation, learn, use_dropout
+from nemesis.learners.behaviour_cloning import CloningConfig, Counts, decided_decisions, imitation, learn, use_dropout
 from nemesis.learners.descent import Metrics
-from nemesis.learners.interface import PolicyModule
+from nemesis.learners.learner import PolicyModule
 from nemesis.learners.optimiser import Forward, Polyak
 from nemesis.learners.returns import gae, n_step, rewards_of
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from nemesis.core.errors import UserError
 from nemesis.learners.data_parallel import add_up_gradients, any_of
-from nemesis.learners.interface import PolicyModule, SequenceOutput
+from nemesis.learners.learner import PolicyModule, SequenceOutput
 
 _DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 

@@ -20,7 +20,7 @@ from nemesis.core.trajectory import Trajectories
 from nemesis.learners import losses
 from nemesis.learners.actor_critic import constant
 from nemesis.learners.batch import to_batch
-from nemesis.learners.interface import PolicyModule
+from nemesis.learners.learner import PolicyModule
 from nemesis.learners.optimiser import frozen_copy
 from nemesis.learners.ppo import actor_critic
 from nemesis.learners.returns import rewards_of

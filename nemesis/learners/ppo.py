@@ -27,7 +27,7 @@ from nemesis.learners import losses
 from nemesis.learners.actor_critic import ActorCritic, ActorCriticConfig, constant
 from nemesis.learners.batch import Batch, Output, to_batch
 from nemesis.learners.descent import Loss, Metrics, descend
-from nemesis.learners.interface import PolicyModule
+from nemesis.learners.learner import PolicyModule
 from nemesis.learners.returns import gae, rewards_of, vtrace
 
 

@@ -36,7 +36,7 @@ from nemesis.learners import losses
 from nemesis.learners.actor_critic import ActorCritic, constant
 from nemesis.learners.batch import Batch, Output, to_batch
 from nemesis.learners.descent import Metrics
-from nemesis.learners.interface import PolicyModule
+from nemesis.learners.learner import PolicyModule
 from nemesis.learners.optimiser import frozen_copy
 from nemesis.learners.ppo import (
     PPOConfig,

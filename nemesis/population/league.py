@@ -11,21 +11,21 @@ from typing import Any
 
 from nemesis.core.files import replace_file
 from nemesis.core.game import Game
+from nemesis.core.interrupts import Stop, StoppedError, never
+from nemesis.play.collector import Harvest
+from nemesis.play.matchmaking import Opposition, SelfPlay
+from nemesis.play.pairings import EXPLOITER, Lineups, PlayerSource
+from nemesis.play.players import PlayStyle
+from nemesis.play.scripted import opponent_names
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
 from nemesis.population.exploitation import AgainstVictim
 from nemesis.population.exploiters import MEMBERS, Exploiters
 from nemesis.population.members import Member
 from nemesis.population.opponent_pool import FIRST_RATING, OpponentPool
-from nemesis.runtime.actor import PlayStyle
-from nemesis.runtime.assembly import open_any_policy
-from nemesis.runtime.collector import Harvest
-from nemesis.runtime.config import RunConfig
-from nemesis.runtime.interrupts import Stop, StoppedError, never
-from nemesis.runtime.lineups import EXPLOITER, Lineups, PlayerSource
-from nemesis.runtime.opponents import opponent_names
-from nemesis.runtime.opposition import Opposition, SelfPlay
-from nemesis.runtime.policy_files import policy_path, save_policy, style_of
+from nemesis.storage.policy_files import policy_path, save_policy, style_of
+from nemesis.training.assembly import open_any_policy
+from nemesis.training.config import RunConfig
 
 REGISTRY = "population.json"
 _MADE = ("past-*.safetensors", "victim-*.safetensors")  # exploiters that won stay, as a record

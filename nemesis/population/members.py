@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nemesis.core.game import SEATS
-from nemesis.runtime.lineups import PlayerSource
+from nemesis.play.pairings import PlayerSource
 
 Category: TypeAlias = Literal["self", "cloned", "past", "exploiter", "scripted"]
 CATEGORIES: tuple[Category, ...] = ("self", "cloned", "past", "exploiter", "scripted")

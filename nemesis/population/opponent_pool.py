@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from nemesis.core.game import SEATS
 from nemesis.core.random import generator_state, restore_generator
+from nemesis.play.pairings import MAIN, Outcomes, Pair, PlayerSource
 from nemesis.population.members import CATEGORIES, DRAWN, LOST, WON, Category, Member, WinRate
 from nemesis.population.sampling import chances
-from nemesis.runtime.config import OpponentsConfig
-from nemesis.runtime.lineups import MAIN, Outcomes, Pair, PlayerSource
+from nemesis.training.config import OpponentsConfig
 
 FIRST_RATING = 1000.0
 _ELO_STEP = 4.0  # points for a match that was won against all odds

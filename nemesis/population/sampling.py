@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nemesis.population.members import Member
-from nemesis.runtime.config import OpponentsConfig
+from nemesis.training.config import OpponentsConfig
 
 _WIDTH = 0.15  # of the win rates that difficulty_adjusted looks for
 _LEAST = 1e-3  # chance of a member beside the likeliest, so that nobody is forgotten for good

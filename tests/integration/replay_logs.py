@@ -4,9 +4,9 @@ import numpy as np
 
 from nemesis.core.game import BoolArray
 from nemesis.games import open_game
-from nemesis.games.pokemon.actions import action_space
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.replay_reading import ReplayBattle, ReplayReader, SeatDecisions
+from nemesis.games.pokemon.replays.reading import ReplayBattle, ReplayReader, SeatDecisions
+from nemesis.games.pokemon.views.actions import action_space
 
 SHEETS = (
     "Incineroar||SafetyGoggles|Intimidate|FakeOut,FlareBlitz,PartingShot,KnockOff|||M|||50|,,,,,Ghost]"

@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 import torch
 
+from nemesis.actors import parallel
+from nemesis.actors.parallel import ParallelCollection
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
+from nemesis.core.interrupts import StoppedError
 from nemesis.learners.batch import to_batch
-from nemesis.runtime import parallel
-from nemesis.runtime.config import RunConfig
-from nemesis.runtime.interrupts import StoppedError
-from nemesis.runtime.lineups import MAIN, Lineups, Pair, PlayerSource
-from nemesis.runtime.parallel import ParallelCollection
-from nemesis.runtime.training import Run
+from nemesis.play.pairings import MAIN, Lineups, Pair, PlayerSource
+from nemesis.training.config import RunConfig
+from nemesis.training.run import Run
 
 torch.set_num_threads(1)
 

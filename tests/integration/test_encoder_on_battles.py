@@ -8,10 +8,10 @@ import torch
 
 from nemesis.games import open_game
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.layout import FOE, OWN, PHASES, POKEMON, POSITION, cut
+from nemesis.games.pokemon.views.layout import FOE, OWN, PHASES, POKEMON, POSITION, cut
+from nemesis.play.players import RandomActor
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
-from nemesis.runtime.actor import RandomActor
 
 torch.set_num_threads(1)
 

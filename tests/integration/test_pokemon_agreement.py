@@ -15,9 +15,9 @@ from poke_env.data import to_id_str
 from poke_env.teambuilder import Teambuilder
 from traces import Entity, View, seeded, trace, with_teams
 
-from nemesis.games.pokemon import layout
-from nemesis.games.pokemon.dex import tables, vocabulary
-from nemesis.games.pokemon.layout import FOE, OWN
+from nemesis.games.pokemon.dex.tables import tables, vocabulary
+from nemesis.games.pokemon.views import layout
+from nemesis.games.pokemon.views.layout import FOE, OWN
 
 IGNORED = {"t:", "uhtml", "uhtmlchange", "debug"}  # the player of poke-env keeps these from its battle
 LAYERED = {"SPIKES", "TOXIC_SPIKES"}

@@ -13,7 +13,7 @@ from benchmarks.pokemon_soak import SAMPLES, Sample, judge, memory_growth, soak
 from benchmarks.pokemon_speed import Budget, measure, open_pool, random_actions
 from benchmarks.report import MeasurementError
 from nemesis.core.game import EndReason
-from nemesis.deploy.showdown_server import showdown_server
+from nemesis.deploy.pokemon.showdown_server import showdown_server
 
 LOOPBACK = "0100007F"  # 127.0.0.1 as the kernel lists it
 

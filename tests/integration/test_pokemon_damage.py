@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nemesis.games.pokemon import dex, layout
-from nemesis.games.pokemon.damage import Estimator
-from nemesis.games.pokemon.fighters import Field, read_fighters
-from nemesis.games.pokemon.layout import FOE, OWN, POKEMON, POSITION, SIDE, cut
-from nemesis.games.pokemon.node import find_node, installed_host
+from nemesis.games.pokemon.damage.battlers import Field, read_fighters
+from nemesis.games.pokemon.damage.formula import Estimator
+from nemesis.games.pokemon.dex import tables as dex
+from nemesis.games.pokemon.hosts.node import find_node, installed_host
+from nemesis.games.pokemon.views import layout
+from nemesis.games.pokemon.views.layout import FOE, OWN, POKEMON, POSITION, SIDE, cut
 
 CASES = Path(__file__).with_name("damage_cases.mjs")
 BATTLES = 5

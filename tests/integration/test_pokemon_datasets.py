@@ -10,7 +10,7 @@ from nemesis.cli import main
 from nemesis.data.config import DataConfig
 from nemesis.data.feed import Feed
 from nemesis.games import open_game
-from nemesis.games.pokemon.layout import FOE, OWN, POKEMON, POSITION, cut
+from nemesis.games.pokemon.views.layout import FOE, OWN, POKEMON, POSITION, cut
 
 DECISIONS = 300
 

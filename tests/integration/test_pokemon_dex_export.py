@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from nemesis.games.pokemon import dex, dex_export
+from nemesis.games.pokemon.dex import export as dex_export
+from nemesis.games.pokemon.dex import tables as dex
 
 
 def test_fresh_export_equals_the_committed_files():

@@ -14,9 +14,9 @@ import pytest
 from nemesis.core.errors import UserError
 from nemesis.core.game import EndReason
 from nemesis.games import open_game
-from nemesis.games.pokemon import bridge
-from nemesis.games.pokemon.layout import POSITION
+from nemesis.games.pokemon.hosts import host_process as bridge
 from nemesis.games.pokemon.settings import PokemonSettings
+from nemesis.games.pokemon.views.layout import POSITION
 
 FORMATS = (
     "gen1ou",

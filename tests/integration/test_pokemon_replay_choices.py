@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from replay_logs import SPACE, done, possible, read, switch, vgc_log, vgc_reader
 
-from nemesis.games.pokemon.actions import OPTIONS, PASS, SWITCH
-from nemesis.games.pokemon.layout import OWN, POKEMON, POSITION, cut
-from nemesis.games.pokemon.replay_reading import Read, ReplayBattle, ReplayReader, SeatDecisions
+from nemesis.games.pokemon.replays.reading import Read, ReplayBattle, ReplayReader, SeatDecisions
+from nemesis.games.pokemon.views.actions import OPTIONS, PASS, SWITCH
+from nemesis.games.pokemon.views.layout import OWN, POKEMON, POSITION, cut
 
 
 @pytest.fixture(scope="module")

@@ -15,11 +15,11 @@ from benchmarks.replay_fuzz import fuzz
 from benchmarks.replay_round_trip import Variant, play, round_trip
 from nemesis.core.errors import UserError
 from nemesis.games import open_game
-from nemesis.games.pokemon.dex import vocabulary
+from nemesis.games.pokemon.dex.tables import vocabulary
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.layout import FOE, OWN, POKEMON, POSITION, STATUSES, cut
-from nemesis.games.pokemon.replay_reading import Guessed, ReplayBattle, ReplayError, ReplayReader
-from nemesis.games.pokemon.replay_usage import Usage
+from nemesis.games.pokemon.replays.reading import Guessed, ReplayBattle, ReplayError, ReplayReader
+from nemesis.games.pokemon.replays.usage import Usage
+from nemesis.games.pokemon.views.layout import FOE, OWN, POKEMON, POSITION, STATUSES, cut
 
 
 @pytest.fixture(scope="module")

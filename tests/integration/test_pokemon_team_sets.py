@@ -8,10 +8,10 @@ import pytest
 
 from nemesis.cli import main
 from nemesis.core.errors import UserError
-from nemesis.games.pokemon import teams
-from nemesis.games.pokemon.node import find_node, installed_host
-from nemesis.games.pokemon.stock import HostStock
-from nemesis.games.pokemon.teams import judge_teams, load_team_set, shipped_sets
+from nemesis.games.pokemon.hosts.node import find_node, installed_host
+from nemesis.games.pokemon.hosts.warm_hosts import HostStock
+from nemesis.games.pokemon.teams import team_sets as teams
+from nemesis.games.pokemon.teams.team_sets import judge_teams, load_team_set, shipped_sets
 
 MAIN_FORMATS = ("gen1ou", "gen9ou", "gen9vgc2025regi")
 # Where larger sets may lie beside the checkout, and the least share of each that must be valid.
@@ -90,7 +90,7 @@ def test_validator_leaves_teams_as_the_format_wants_them(check):
 
 
 def _shipped(name, stem):
-    return (Path(teams.__file__).with_name("team_sets") / name / f"{stem}.txt").read_text()
+    return (Path(teams.__file__).with_name("sets") / name / f"{stem}.txt").read_text()
 
 
 @pytest.mark.parametrize("name", shipped_sets())

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from traces import View, trace
 
-from nemesis.games.pokemon import layout
-from nemesis.games.pokemon.layout import FOE, OWN
+from nemesis.games.pokemon.views import layout
+from nemesis.games.pokemon.views.layout import FOE, OWN
 
 TURN, FORCED_SWITCH = layout.PHASES.index("turn"), layout.PHASES.index("forced_switch")
 

@@ -16,20 +16,20 @@ import pytest
 from benchmarks.replay_round_trip import play
 from nemesis.cli import main
 from nemesis.core.game import BoolArray
+from nemesis.data import replay_import
 from nemesis.data.config import DataConfig
 from nemesis.data.dataset import open_dataset
 from nemesis.data.episodes import Episodes, joined
 from nemesis.data.preparation import Preparation
-from nemesis.deploy import replay_import
-from nemesis.deploy.replay_import import ImportReport
-from nemesis.deploy.replay_readers import ReplayReaders
+from nemesis.data.replay_import import ImportReport
+from nemesis.data.replay_readers import ReplayReaders
 from nemesis.games import open_game
-from nemesis.games.pokemon.bridge import Host
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.layout import FOE, OWN, POKEMON, POSITION, VIEW_SIZE, cut
-from nemesis.games.pokemon.replay_reading import ReplayBattle
-from nemesis.games.pokemon.replay_sources import Replay
-from nemesis.games.pokemon.replay_usage import Usage
+from nemesis.games.pokemon.hosts.host_process import Host
+from nemesis.games.pokemon.replays.reading import ReplayBattle
+from nemesis.games.pokemon.replays.sources import Replay
+from nemesis.games.pokemon.replays.usage import Usage
+from nemesis.games.pokemon.views.layout import FOE, OWN, POKEMON, POSITION, VIEW_SIZE, cut
 
 FORMAT = "gen9ou"
 BATTLES = 6

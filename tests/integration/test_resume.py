@@ -21,16 +21,16 @@ from rich.console import Console
 import nemesis
 from nemesis.cli import main
 from nemesis.core.config import build_config
+from nemesis.core.interrupts import Stop
 from nemesis.games import open_game
 from nemesis.learners.optimiser import DivergedError
-from nemesis.runtime.actor import as_step_policy
-from nemesis.runtime.checkpoints import load_checkpoint
-from nemesis.runtime.collector import Harvest
-from nemesis.runtime.config import RunConfig
-from nemesis.runtime.interrupts import Stop
-from nemesis.runtime.lineups import MAIN
-from nemesis.runtime.run_directory import RunDirectory
-from nemesis.runtime.training import Run
+from nemesis.play.collector import Harvest
+from nemesis.play.pairings import MAIN
+from nemesis.play.players import as_step_policy
+from nemesis.storage.checkpoints import load_checkpoint
+from nemesis.storage.run_directory import RunDirectory
+from nemesis.training.config import RunConfig
+from nemesis.training.run import Run
 
 SMALL = ["collection.slots=64", "collection.decisions=256", "policy.size=nano", "tracking.tensorboard=false"]
 MAGNET = ["learner.algorithm=rnad", "learner.form=magnet", "learner.minibatch=128"]

@@ -3,10 +3,10 @@
 import pytest
 
 import nemesis
-from nemesis.deploy.tournament import open_field, run_tournament
+from nemesis.evaluation.tournament import open_field, run_tournament
 from nemesis.policies.policy import parameter_count
 from nemesis.population.exploitation import exploiter_config
-from nemesis.runtime.policy_files import policy_path, read_facts
+from nemesis.storage.policy_files import policy_path, read_facts
 
 FORMATS = ["gen1ou", "gen9vgc2025regi"]
 

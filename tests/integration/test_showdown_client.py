@@ -17,15 +17,15 @@ from test_pokemon_observer import TRAPS, game_of
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import BoolArray, EndReason, IntArray, by_play
-from nemesis.deploy.desk import Desk
-from nemesis.deploy.server_matches import Meeting, play_on_server
-from nemesis.deploy.showdown_client import Booking, Limits, Played, ShowdownClient
-from nemesis.deploy.showdown_connection import Connection
-from nemesis.deploy.showdown_server import showdown_server
+from nemesis.deploy.pokemon.decider import Desk
+from nemesis.deploy.pokemon.server_matches import Meeting, play_on_server
+from nemesis.deploy.pokemon.showdown_client import Booking, Limits, Played, ShowdownClient
+from nemesis.deploy.pokemon.showdown_connection import Connection
+from nemesis.deploy.pokemon.showdown_server import showdown_server
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.observer import News, Observer
-from nemesis.runtime.actor import RandomActor, ScriptedActor
-from nemesis.runtime.matches import Player
+from nemesis.games.pokemon.hosts.observer import News, Observer
+from nemesis.play.matches import Player
+from nemesis.play.players import RandomActor, ScriptedActor
 
 HASTY = Limits(opening=10, silence=1.5, absence=0.5, sheets=2)
 NUMBERS = count()  # so that no user comes back by the name of an earlier one
@@ -296,9 +296,9 @@ def descendants(pid: int) -> set[int]:
 
 def test_nothing_outlives_whoever_started_the_battles():
     script = (
-        "from nemesis.deploy.server_matches import Meeting, play_on_server\n"
+        "from nemesis.deploy.pokemon.server_matches import Meeting, play_on_server\n"
         "from nemesis.games import open_game\n"
-        "from nemesis.runtime.actor import RandomActor\n"
+        "from nemesis.play.players import RandomActor\n"
         "play_on_server(open_game('pokemon:gen1ou'), RandomActor(0), Meeting('RandomPlayer', 10_000, seed=0))\n"
     )
     process = subprocess.Popen([sys.executable, "-c", script])

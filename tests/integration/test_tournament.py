@@ -10,12 +10,12 @@ from test_pokemon_observer import game_of
 from benchmarks import battle_strength
 from nemesis.cli import main
 from nemesis.core.errors import UserError
-from nemesis.games.pokemon import teams as team_module
+from nemesis.games.pokemon.teams import team_sets as team_module
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
-from nemesis.runtime.policy_files import save_policy
+from nemesis.storage.policy_files import save_policy
 
-TEAM_SETS = Path(team_module.__file__).with_name("team_sets")
+TEAM_SETS = Path(team_module.__file__).with_name("sets")
 
 
 def saved_policy(folder: Path) -> Path:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nemesis.games.pokemon import layout
-from nemesis.games.pokemon.dex import vocabulary
-from nemesis.games.pokemon.layout import FOE, OWN, Block, cut
-from nemesis.games.pokemon.node import find_node, installed_host
+from nemesis.games.pokemon.dex.tables import vocabulary
+from nemesis.games.pokemon.hosts.node import find_node, installed_host
+from nemesis.games.pokemon.views import layout
+from nemesis.games.pokemon.views.layout import FOE, OWN, Block, cut
 
 TIMES = int(os.environ.get("NEMESIS_VIEW_BATTLES", "1"))
 """How many times as many battles as in the test suite are compared."""
@@ -53,7 +53,7 @@ def seeded(count: int, teams: str = "generated", first: int = 1) -> list[dict[st
 
 def team_pastes(battle_format: str) -> list[str]:
     """Return the teams of a format that the package ships."""
-    folder = Path(layout.__file__).parent / "team_sets" / battle_format
+    folder = Path(layout.__file__).parents[1] / "teams" / "sets" / battle_format
     return [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.txt"))]
 
 

@@ -8,12 +8,12 @@ from torch import nn
 from nemesis.core.game import Game, MatchPool
 from nemesis.core.trajectory import Trajectories
 from nemesis.games.openspiel import open_game
+from nemesis.play.collector import Clock, Collector, Counts
+from nemesis.play.pairings import MAIN, SELF_PLAY
+from nemesis.play.players import Actor
+from nemesis.play.seating import Cast
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
-from nemesis.runtime.actor import Actor
-from nemesis.runtime.cast import Cast
-from nemesis.runtime.collector import Clock, Collector, Counts
-from nemesis.runtime.lineups import MAIN, SELF_PLAY
 
 KUHN = "kuhn_poker"
 LEDUC = "leduc_poker"

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners.batch import to_batch
-from nemesis.learners.cloning import Cloning, CloningConfig
-from nemesis.learners.interface import Learner, PolicyModule
+from nemesis.learners.behaviour_cloning import Cloning, CloningConfig
+from nemesis.learners.learner import Learner, PolicyModule
 from nemesis.learners.offline import Offline, OfflineConfig
 from nemesis.learners.portfolio import Portfolio, PortfolioConfig
 from nemesis.learners.ppo import PPO, PPOConfig

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nemesis.games.pokemon import layout
-from nemesis.games.pokemon.dex import tables, vocabulary
-from nemesis.games.pokemon.layout import FOE, OWN, POKEMON, POSITION, SIDE, TEAM, Block, Views, cut
+from nemesis.games.pokemon.dex.tables import tables, vocabulary
+from nemesis.games.pokemon.views import layout
+from nemesis.games.pokemon.views.layout import FOE, OWN, POKEMON, POSITION, SIDE, TEAM, Block, Views, cut
 
 View = npt.NDArray[np.int16]
 MOD = "gen9"

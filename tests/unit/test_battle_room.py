@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from nemesis.core.game import EndReason
-from nemesis.deploy.battle_room import BattleRoom
+from nemesis.deploy.pokemon.battle_room import BattleRoom
 
 
 def request(number: int, **more: Any) -> str:

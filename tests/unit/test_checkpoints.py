@@ -10,10 +10,10 @@ import pytest
 import torch
 import yaml
 
-from nemesis.runtime import checkpoints
-from nemesis.runtime.checkpoints import CheckpointError, load_checkpoint, newest_valid, prune, save_checkpoint
-from nemesis.runtime.random_states import capture_random_states, restore_random_states
-from nemesis.runtime.state_tree import flatten_state, unflatten_state
+from nemesis.storage import checkpoints
+from nemesis.storage.checkpoints import CheckpointError, load_checkpoint, newest_valid, prune, save_checkpoint
+from nemesis.storage.random_states import capture_random_states, restore_random_states
+from nemesis.storage.state_tree import flatten_state, unflatten_state
 
 torch.set_num_threads(1)
 

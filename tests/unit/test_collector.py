@@ -15,9 +15,9 @@ from nemesis.core.errors import UserError
 from nemesis.core.game import Arrays, Decisions, EndReason, IntArray, MatchPool, Results
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners.batch import to_batch
+from nemesis.play.players import Choices, RandomActor
 from nemesis.policies.heads import IllegalPositionError
-from nemesis.runtime.actor import Choices, RandomActor
-from nemesis.runtime.state_tree import flatten_state, unflatten_state
+from nemesis.storage.state_tree import flatten_state, unflatten_state
 
 torch.set_num_threads(1)
 

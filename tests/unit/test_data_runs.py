@@ -16,14 +16,14 @@ from test_training import interrupted
 from nemesis.cli import main
 from nemesis.core.config import ConfigError, build_config
 from nemesis.core.errors import UserError
-from nemesis.runtime import assembly
-from nemesis.runtime.actor import RandomActor, ScriptedActor
-from nemesis.runtime.config import RunConfig
-from nemesis.runtime.examination import BEST
-from nemesis.runtime.metrics import read_metrics
-from nemesis.runtime.policy_files import load_policy_file, read_facts
-from nemesis.runtime.prediction import SCORE
-from nemesis.runtime.training import Run, resume, train
+from nemesis.evaluation.run_evaluation import BEST
+from nemesis.evaluation.validation import SCORE
+from nemesis.play.players import RandomActor, ScriptedActor
+from nemesis.storage.metrics import read_metrics
+from nemesis.storage.policy_files import load_policy_file, read_facts
+from nemesis.training import assembly
+from nemesis.training.config import RunConfig
+from nemesis.training.run import Run, resume, train
 
 torch.set_num_threads(1)
 

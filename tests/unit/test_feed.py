@@ -18,9 +18,9 @@ from nemesis.data.config import DataConfig
 from nemesis.data.dataset import open_dataset
 from nemesis.data.episodes import Episodes
 from nemesis.data.feed import Feed
-from nemesis.data.held_out import read_held_out
 from nemesis.data.split import Shares, belonging
 from nemesis.data.stream import Place, Stream
+from nemesis.data.validation import read_held_out
 
 BATCH = 120
 

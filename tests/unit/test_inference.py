@@ -11,14 +11,14 @@ import pytest
 import torch
 from episodes import LEDUC, build_policy, opened
 
+from nemesis.actors.inference import Inference, InferenceTask, Line, exchange
+from nemesis.actors.shared_memory import SharedWeights
 from nemesis.core.config import build_config
+from nemesis.play.pairings import MAIN, PlayerSource
+from nemesis.play.players import PlayStyle
 from nemesis.policies.config import PolicyConfig
-from nemesis.runtime.actor import PlayStyle
-from nemesis.runtime.config import RunConfig
-from nemesis.runtime.inference import Inference, InferenceTask, Line, exchange
-from nemesis.runtime.lineups import MAIN, PlayerSource
-from nemesis.runtime.policy_files import save_policy
-from nemesis.runtime.shared_arrays import SharedWeights
+from nemesis.storage.policy_files import save_policy
+from nemesis.training.config import RunConfig
 
 SLOTS = 16
 SHAPE = PolicyConfig(width=16, layers=1)

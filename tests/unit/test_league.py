@@ -14,13 +14,13 @@ from rich.console import Console
 from nemesis.cli import main
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
+from nemesis.play.players import AS_IT_IS, PlayStyle
 from nemesis.population.league import REGISTRY, open_league
-from nemesis.runtime import assembly
-from nemesis.runtime.actor import AS_IT_IS, PlayStyle
-from nemesis.runtime.checkpoints import files_named, load_checkpoint
-from nemesis.runtime.config import RunConfig
-from nemesis.runtime.policy_files import read_facts
-from nemesis.runtime.training import Run, resume, train
+from nemesis.storage.checkpoints import files_named, load_checkpoint
+from nemesis.storage.policy_files import read_facts
+from nemesis.training import assembly
+from nemesis.training.config import RunConfig
+from nemesis.training.run import Run, resume, train
 
 torch.set_num_threads(1)
 

@@ -15,16 +15,16 @@ from episodes import build_policy as seeded_policy
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
 from nemesis.core.game import Arrays, Decisions, EndReason, Game, IntArray, MatchPool, Results
+from nemesis.evaluation.replays import record
+from nemesis.evaluation.strength import AgainstOpponents, Evaluation, NashConv, Strength, evaluate, measure
 from nemesis.games.openspiel import OpenSpielGame, open_game
+from nemesis.play.matches import Score, play
+from nemesis.play.players import Choices, RandomActor, ScriptedActor
+from nemesis.play.scripted import opponent_names
 from nemesis.policies.policy import Policy
-from nemesis.runtime.actor import Choices, RandomActor, ScriptedActor
-from nemesis.runtime.assembly import build_policy
-from nemesis.runtime.checkpoints import save_checkpoint
-from nemesis.runtime.config import RunConfig
-from nemesis.runtime.evaluation import AgainstOpponents, Evaluation, NashConv, Strength, evaluate, measure
-from nemesis.runtime.matches import Score, play
-from nemesis.runtime.opponents import opponent_names
-from nemesis.runtime.replays import record
+from nemesis.storage.checkpoints import save_checkpoint
+from nemesis.training.assembly import build_policy
+from nemesis.training.config import RunConfig
 
 torch.set_num_threads(1)
 

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from nemesis.runtime.display import LiveDisplay, PlainDisplay, Progress, open_display, sparkline
-from nemesis.runtime.metrics import Metrics, TrackingConfig, check_tracking, read_metrics
-from nemesis.runtime.run_directory import RunDirectory, RunError
+from nemesis.storage.metrics import Metrics, TrackingConfig, check_tracking, read_metrics
+from nemesis.storage.run_directory import RunDirectory, RunError
+from nemesis.training.display import LiveDisplay, PlainDisplay, Progress, open_display, sparkline
 
 torch.set_num_threads(1)
 

@@ -14,9 +14,9 @@ from nemesis.core.errors import UserError
 from nemesis.learners import offline
 from nemesis.learners.offline import OfflineConfig
 from nemesis.learners.returns import gae, n_step
+from nemesis.play.matches import play
+from nemesis.play.players import Actor, RandomActor
 from nemesis.policies.policy import Policy
-from nemesis.runtime.actor import Actor, RandomActor
-from nemesis.runtime.matches import play
 
 torch.set_num_threads(1)
 

@@ -17,9 +17,9 @@ from nemesis.core.random import generator_state, restore_generator
 from nemesis.games.openspiel import OpenSpielGame, open_game
 from nemesis.games.openspiel.stepping_pool import SteppingPool
 from nemesis.games.openspiel.tree import larger_than
+from nemesis.play.players import as_step_policy
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
-from nemesis.runtime.actor import as_step_policy
 
 torch.set_num_threads(1)
 

@@ -7,11 +7,11 @@ import pytest
 
 from nemesis.core.config import build_config
 from nemesis.core.game import EndReason
+from nemesis.play.pairings import MAIN, Outcomes, PlayerSource
 from nemesis.population.members import Category, Member
 from nemesis.population.opponent_pool import FIRST_RATING, OpponentPool, at_least, elo_points
 from nemesis.population.sampling import chances
-from nemesis.runtime.config import OpponentsConfig
-from nemesis.runtime.lineups import MAIN, Outcomes, PlayerSource
+from nemesis.training.config import OpponentsConfig
 
 SELF = PlayerSource("learning", MAIN)
 

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import Decisions
+from nemesis.play.players import Actor, BrokenPolicyError, PlayStyle
 from nemesis.policies.ensemble import Ensemble
 from nemesis.policies.policy import Policy, StepOutput
-from nemesis.runtime.actor import Actor, BrokenPolicyError, PlayStyle
 
 torch.set_num_threads(1)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nemesis.core.errors import UserError
-from nemesis.games.pokemon.actions import OPTIONS, PICKS, TURNS, Kind, action_space
+from nemesis.games.pokemon.views.actions import OPTIONS, PICKS, TURNS, Kind, action_space
 
 SPACES = [(1, 6), (1, 3), (2, 4), (2, 6)]
 SINGLES, VGC, SIX = action_space(1), action_space(2, 4), action_space(2, 6)

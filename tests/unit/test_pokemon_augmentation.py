@@ -6,10 +6,11 @@ from pokemon_views import View, random_views
 from test_pokemon_encoder import COUNT, FORMATS, assert_same, judge, strong
 
 from nemesis.core.game import AugmentedGame, BoolArray, IntArray
-from nemesis.games.pokemon import layout, open_game
-from nemesis.games.pokemon.actions import action_space
-from nemesis.games.pokemon.augmentation import AUGMENTATIONS, augment
-from nemesis.games.pokemon.layout import FOE, OWN, POKEMON, POSITION, SIDE, TEAM, cut
+from nemesis.games.pokemon import open_game
+from nemesis.games.pokemon.views import layout
+from nemesis.games.pokemon.views.actions import action_space
+from nemesis.games.pokemon.views.augmentation import AUGMENTATIONS, augment
+from nemesis.games.pokemon.views.layout import FOE, OWN, POKEMON, POSITION, SIDE, TEAM, cut
 
 PREVIEW = layout.PHASES.index("preview")
 

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from nemesis.core.errors import UserError
-from nemesis.games.pokemon import dex, formats, layout
+from nemesis.games.pokemon import formats
+from nemesis.games.pokemon.dex import tables as dex
+from nemesis.games.pokemon.views import layout
 
 IDS = dex.vocabulary()
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from nemesis.games.pokemon.dex import tables, vocabulary
-from nemesis.games.pokemon.dex_features import dex_features
+from nemesis.games.pokemon.dex.tables import tables, vocabulary
+from nemesis.games.pokemon.network.dex_features import dex_features
 
 KINDS = ("species", "moves", "items", "abilities")
 

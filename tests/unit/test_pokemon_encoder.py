@@ -10,11 +10,11 @@ import torch
 from pokemon_views import MOD, View, field, random_views
 from torch import Tensor, nn
 
-from nemesis.games.pokemon import layout
-from nemesis.games.pokemon.actions import OPTIONS, PASS, PICKS, SWITCH, TURNS, action_space
-from nemesis.games.pokemon.encoder import PokemonEncoder
-from nemesis.games.pokemon.layout import FOE, MOVES, OWN, POKEMON, POSITION, SIDE, TEAM, cut
-from nemesis.games.pokemon.pointer_head import Pointers, PokemonActionHead
+from nemesis.games.pokemon.network.encoder import PokemonEncoder
+from nemesis.games.pokemon.network.pointer_head import Pointers, PokemonActionHead
+from nemesis.games.pokemon.views import layout
+from nemesis.games.pokemon.views.actions import OPTIONS, PASS, PICKS, SWITCH, TURNS, action_space
+from nemesis.games.pokemon.views.layout import FOE, MOVES, OWN, POKEMON, POSITION, SIDE, TEAM, cut
 from nemesis.policies.config import MemoryKind, PolicyConfig
 from nemesis.policies.policy import Policy, parameter_count
 

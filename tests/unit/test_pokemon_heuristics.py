@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from pokemon_views import random_views
 
-from nemesis.games.pokemon import dex, heuristics, layout
-from nemesis.games.pokemon.actions import OPTIONS, Kind, action_space
-from nemesis.games.pokemon.fighters import estimated_stats
-from nemesis.games.pokemon.layout import FOE, GIMMICKS, OWN, PHASES, POKEMON, POSITION, SIDE, STATUSES, cut
+from nemesis.games.pokemon.damage.battlers import estimated_stats
+from nemesis.games.pokemon.dex import tables as dex
+from nemesis.games.pokemon.scripted import heuristics
+from nemesis.games.pokemon.views import layout
+from nemesis.games.pokemon.views.actions import OPTIONS, Kind, action_space
+from nemesis.games.pokemon.views.layout import FOE, GIMMICKS, OWN, PHASES, POKEMON, POSITION, SIDE, STATUSES, cut
 
 IDS = dex.vocabulary()
 SWITCH = 8  # the first action of singles that switches

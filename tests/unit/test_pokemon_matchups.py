@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from nemesis.games.pokemon import layout
-from nemesis.games.pokemon.dex import vocabulary
-from nemesis.games.pokemon.encoder import StandingReader
-from nemesis.games.pokemon.layout import FOE, OWN, POKEMON, POSITION, ROOMS, SIDE, SIDE_CONDITIONS, STATUSES, cut
-from nemesis.games.pokemon.matchups import MatchupEstimator, Matchups
+from nemesis.games.pokemon.damage.matchups import MatchupEstimator, Matchups
+from nemesis.games.pokemon.dex.tables import vocabulary
+from nemesis.games.pokemon.network.encoder import StandingReader
+from nemesis.games.pokemon.views import layout
+from nemesis.games.pokemon.views.layout import FOE, OWN, POKEMON, POSITION, ROOMS, SIDE, SIDE_CONDITIONS, STATUSES, cut
 
 GARCHOMP = {"atk": 359, "def": 226, "spa": 176, "spd": 206, "spe": 333}
 HEATRAN_HP = 2 * 91 + 52 + 100 + 10

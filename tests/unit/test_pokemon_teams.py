@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from nemesis.core.errors import UserError
-from nemesis.games.pokemon import team_files
-from nemesis.games.pokemon.team_files import read_teams
-from nemesis.games.pokemon.teams import judge_teams, load_team_set, shipped_sets, shuffled
+from nemesis.games.pokemon.teams.team_files import read_teams
+from nemesis.games.pokemon.teams import team_files
+from nemesis.games.pokemon.teams.team_sets import judge_teams, load_team_set, shipped_sets, shuffled
 
 PASTE = "Tauros\n- Body Slam\n\nSnorlax\n- Rest\n"
 MAIN_FORMATS = ("gen1ou", "gen9ou", "gen9vgc2025regi")

@@ -13,11 +13,11 @@ from nemesis.cli import main
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
 from nemesis.policies.config import PolicyConfig
-from nemesis.runtime import policy_files
-from nemesis.runtime.assembly import load_policy
-from nemesis.runtime.config import RunConfig
-from nemesis.runtime.policy_files import load_policy_file, new_policy, policy_path, read_facts, save_policy
-from nemesis.runtime.training import train
+from nemesis.storage import policy_files
+from nemesis.storage.policy_files import load_policy_file, new_policy, policy_path, read_facts, save_policy
+from nemesis.training.assembly import load_policy
+from nemesis.training.config import RunConfig
+from nemesis.training.run import train
 
 CONFIG = PolicyConfig(width=16, layers=1, memory="gru")
 

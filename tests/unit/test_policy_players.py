@@ -12,13 +12,13 @@ from rich.console import Console
 
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
+from nemesis.play.players import PlayStyle
+from nemesis.play.policy_players import Manner, open_last_checkpoints, open_player
 from nemesis.policies.config import PolicyConfig
-from nemesis.runtime.actor import PlayStyle
-from nemesis.runtime.assembly import load_policy
-from nemesis.runtime.config import RunConfig
-from nemesis.runtime.policy_files import new_policy, save_policy
-from nemesis.runtime.policy_players import Manner, open_last_checkpoints, open_player
-from nemesis.runtime.training import train
+from nemesis.storage.policy_files import new_policy, save_policy
+from nemesis.training.assembly import load_policy
+from nemesis.training.config import RunConfig
+from nemesis.training.run import train
 
 SETTINGS = {
     "game": f"openspiel:{KUHN}",

@@ -17,7 +17,7 @@ from learner_setups import (
 from torch import Tensor
 
 from nemesis.learners import losses
-from nemesis.learners.interface import Learner, PolicyModule
+from nemesis.learners.learner import Learner, PolicyModule
 from nemesis.learners.portfolio import least_diverse
 from nemesis.policies.policy import Policy
 

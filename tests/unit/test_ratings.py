@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nemesis.population.ratings import MEAN, rate
+from nemesis.evaluation.ratings import MEAN, rate
 
 
 def elo(names: str, points: list[list[float]]) -> dict[str, float]:

@@ -14,9 +14,9 @@ from nemesis.core.errors import UserError
 from nemesis.data.dataset import open_dataset
 from nemesis.data.episodes import Episodes, joined
 from nemesis.data.writer import DatasetWriter
-from nemesis.runtime.actor import Actor, RandomActor, ScriptedActor
-from nemesis.runtime.matches import Player, Score, play
-from nemesis.runtime.recording import Recorder
+from nemesis.play.matches import Player, Score, play
+from nemesis.play.players import Actor, RandomActor, ScriptedActor
+from nemesis.play.recording import Recorder
 
 torch.set_num_threads(1)
 

@@ -5,10 +5,10 @@ import numpy.typing as npt
 import pytest
 
 from nemesis.core.game import BoolArray
-from nemesis.games.pokemon import layout
-from nemesis.games.pokemon.dex import vocabulary
-from nemesis.games.pokemon.layout import OWN, POKEMON, STATUSES, TEAM, VIEW_SIZE, cut
-from nemesis.games.pokemon.replay_reading import Guessed, guessed_numbers, without_guesses
+from nemesis.games.pokemon.dex.tables import vocabulary
+from nemesis.games.pokemon.replays.reading import Guessed, guessed_numbers, without_guesses
+from nemesis.games.pokemon.views import layout
+from nemesis.games.pokemon.views.layout import OWN, POKEMON, STATUSES, TEAM, VIEW_SIZE, cut
 
 ON_FIELD, ON_BENCH = 0, 1
 

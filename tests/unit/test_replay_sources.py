@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from nemesis.core.errors import UserError
-from nemesis.games.pokemon import replay_sources
-from nemesis.games.pokemon.replay_reading import ReplayError
-from nemesis.games.pokemon.replay_sources import Replay, ReplaySources, format_of
+from nemesis.games.pokemon.replays import sources as replay_sources
+from nemesis.games.pokemon.replays.reading import ReplayError
+from nemesis.games.pokemon.replays.sources import Replay, ReplaySources, format_of
 
 LOG = "|player|p1|Zoë</b>|1|1500\n|tier|[Gen 9] VGC 2025 Reg I (Bo3)\n|turn|1\n|win|Zoë</b>"
 ID = "gen9vgc2025regibo3-2353297164"

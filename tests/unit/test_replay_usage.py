@@ -2,7 +2,7 @@
 
 from itertools import permutations
 
-from nemesis.games.pokemon.replay_usage import Usage
+from nemesis.games.pokemon.replays.usage import Usage
 
 PARTS = [
     {"snorlax": {"moves": {"bodyslam": 2, "rest": 1}, "item": {"leftovers": 1}}},

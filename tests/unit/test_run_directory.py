@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nemesis.runtime.run_directory import RunDirectory, RunError
+from nemesis.storage.run_directory import RunDirectory, RunError
 
 CONFIG = {"seed": 3, "game": "openspiel:kuhn_poker", "learner": {"name": "rnad", "beta": 0.5}}
 HOLD = """
 import sys, time
 from pathlib import Path
-from nemesis.runtime.run_directory import RunDirectory
+from nemesis.storage.run_directory import RunDirectory
 run = RunDirectory.open(Path(sys.argv[1]))
 print("held", flush=True)
 time.sleep(60)
@@ -72,7 +72,7 @@ def test_the_commit_of_the_working_directory_is_recorded(path, tmp_path, monkeyp
     commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
     (checkout / "notes.txt").write_text("two")
     monkeypatch.chdir(checkout)
-    monkeypatch.setattr("nemesis.runtime.run_directory.__file__", str(tmp_path / "site-packages" / "module.py"))
+    monkeypatch.setattr("nemesis.storage.run_directory.__file__", str(tmp_path / "site-packages" / "module.py"))
     RunDirectory.create(path, CONFIG).close()
     assert json.loads((path / "environment.json").read_text())["git"] == {"commit": commit, "dirty": True}
 

@@ -19,13 +19,14 @@ from nemesis.cli import main
 from nemesis.core.config import ConfigError, build_config
 from nemesis.core.errors import UserError
 from nemesis.core.trajectory import Trajectories
-from nemesis.learners.interface import PolicyModule
-from nemesis.runtime import assembly, examination
-from nemesis.runtime.assembly import find_checkpoint
-from nemesis.runtime.config import RunConfig
-from nemesis.runtime.examination import Examiner
-from nemesis.runtime.outcome import outcome
-from nemesis.runtime.training import Run, resume, train
+from nemesis.evaluation import run_evaluation as examination
+from nemesis.evaluation.run_evaluation import Examiner
+from nemesis.learners.learner import PolicyModule
+from nemesis.training import assembly
+from nemesis.training.assembly import find_checkpoint
+from nemesis.training.config import RunConfig
+from nemesis.training.run import Run, resume, train
+from nemesis.training.summary import outcome
 
 torch.set_num_threads(1)
 

@@ -14,10 +14,10 @@ from benchmarks.report import MeasurementError
 from nemesis.core.config import build_config
 from nemesis.population.league import open_league
 from nemesis.presets import load_preset
-from nemesis.runtime import assembly
-from nemesis.runtime.assembly import find_checkpoint
-from nemesis.runtime.config import RunConfig
-from nemesis.runtime.training import train
+from nemesis.training import assembly
+from nemesis.training.assembly import find_checkpoint
+from nemesis.training.config import RunConfig
+from nemesis.training.run import train
 
 torch.set_num_threads(1)
 

@@ -12,21 +12,23 @@ from torch import nn
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import SEATS, BoolArray, FloatArray, GameSpec, IntArray, MatchPool, Scripted
-from nemesis.games.pokemon import heuristics, layout, rewards
-from nemesis.games.pokemon.actions import ActionSpace, Kind, action_space
-from nemesis.games.pokemon.augmentation import AUGMENTATIONS, augment
-from nemesis.games.pokemon.bridge import HostError, Setting
-from nemesis.games.pokemon.dex import vocabulary
-from nemesis.games.pokemon.encoder import PokemonEncoder
-from nemesis.games.pokemon.foresight import PokemonForesightHead, deed_names, deeds
+from nemesis.games.pokemon.dex.tables import vocabulary
 from nemesis.games.pokemon.formats import Format
-from nemesis.games.pokemon.observer import Observer
-from nemesis.games.pokemon.pointer_head import PokemonActionHead
-from nemesis.games.pokemon.pool import BattlePool, Teams, pair_generator
-from nemesis.games.pokemon.replay_reading import ReplayReader, without_guesses
+from nemesis.games.pokemon.hosts.host_process import HostError, Setting
+from nemesis.games.pokemon.hosts.observer import Observer
+from nemesis.games.pokemon.hosts.pool import BattlePool, Teams, pair_generator
+from nemesis.games.pokemon.hosts.warm_hosts import HostStock
+from nemesis.games.pokemon.network.encoder import PokemonEncoder
+from nemesis.games.pokemon.network.opponent_model import PokemonForesightHead, deed_names, deeds
+from nemesis.games.pokemon.network.pointer_head import PokemonActionHead
+from nemesis.games.pokemon.replays.reading import ReplayReader, without_guesses
+from nemesis.games.pokemon.scripted import heuristics
 from nemesis.games.pokemon.settings import PokemonSettings
-from nemesis.games.pokemon.stock import HostStock
-from nemesis.games.pokemon.teams import TeamSet, load_team_set, shuffled
+from nemesis.games.pokemon.teams.team_sets import TeamSet, load_team_set, shuffled
+from nemesis.games.pokemon.views import layout
+from nemesis.games.pokemon.views import potentials as rewards
+from nemesis.games.pokemon.views.actions import ActionSpace, Kind, action_space
+from nemesis.games.pokemon.views.augmentation import AUGMENTATIONS, augment
 
 
 @cache

@@ -1,0 +1,1 @@
+"""Playing beside the learner: actor processes, shared memory, central inference."""

@@ -1,0 +1,46 @@
+"""Processes that a run starts beside itself."""
+
+import os
+import signal
+import threading
+from dataclasses import dataclass
+from multiprocessing import connection, parent_process
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from nemesis.core.allocator import keep_freed_memory
+from nemesis.storage.run_directory import log_to_run
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a process cannot go on, in a sentence for the person who can mend it."""
+
+    sentence: str
+
+
+def begin_child(folder: Path) -> None:
+    """Set up a process that a run starts.
+
+    It leaves interrupts from the keyboard to the run, logs where the run does, and ends as soon as the run's process is
+    gone, however that went. Hosts of simulators need no such care: they end when their input does.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    keep_freed_memory()
+    if folder.is_dir():
+        log_to_run(folder)
+    parent = parent_process()
+    assert parent is not None  # noqa: S101
+
+    def watch() -> None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def end(process: BaseProcess) -> None:
+    """End a process that has nothing to save."""
+    if process.is_alive():
+        process.kill()
+    process.join()

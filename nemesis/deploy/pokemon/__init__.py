@@ -1,0 +1,1 @@
+"""Battles on a Showdown server: client, local server, poke-env players."""

@@ -1,0 +1,94 @@
+"""An opponent from poke-env: a process that plays on the same server, started and ended here."""
+
+import asyncio
+import json
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from typing import IO
+
+from nemesis.core.errors import UserError
+from nemesis.deploy.pokemon.showdown_client import Booking
+
+PREFIX = "poke-env:"
+_START_LIMIT = 60.0  # seconds
+
+
+class PokeEnvOpponent:
+    """A running player of poke-env."""
+
+    def __init__(
+        self, process: asyncio.subprocess.Process, rival_team: dict[int, str | None], printed: IO[bytes]
+    ) -> None:
+        self._process = process
+        self._teams = rival_team
+        self._printed = printed
+
+    async def invite(self, booking: Booking) -> None:
+        """Tell the player of a battle: with its team, to accept our challenge or to challenge us."""
+        assert self._process.stdin is not None  # noqa: S101
+        invitation = {"challenges": not booking.challenges, "team": self._teams[booking.match]}
+        try:
+            self._process.stdin.write(json.dumps(invitation).encode() + b"\n")
+            await self._process.stdin.drain()
+        except ConnectionError:
+            raise UserError(f"The player of poke-env ended.{self.last_words()}") from None
+
+    async def ended(self) -> None:
+        """Wait for what should not happen, and say so."""
+        code = await self._process.wait()
+        raise UserError(f"The player of poke-env ended with code {code}.{self.last_words()}")
+
+    def last_words(self) -> str:
+        """Return the end of what the player printed, if anything."""
+        self._printed.seek(0)
+        words = self._printed.read().decode(errors="replace").strip()[-1500:]
+        return f" It printed: {words}" if words else ""
+
+
+@asynccontextmanager
+async def poke_env_opponent(
+    player: str,
+    websocket: str,
+    battle_format: str,
+    *,
+    name: str,
+    rival: str,
+    teams: dict[int, str | None],
+    sheets: bool,
+    seed: int,
+) -> AsyncIterator[PokeEnvOpponent]:
+    """Run a player by the name of its class, with its team for every match; it plays as `name` against `rival`."""
+    if find_spec("poke_env") is None:
+        raise UserError("Players of poke-env need poke-env. Install it with: pip install 'nemesis-rl[poke-env]'")
+    command = [sys.executable, "-m", "nemesis.deploy.pokemon.poke_env_player", websocket, battle_format, player]
+    command += ["--name", name, "--rival", rival, "--seed", str(seed), *(["--sheets"] if sheets else [])]
+    with tempfile.TemporaryFile() as printed:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=printed,
+            start_new_session=True,
+        )
+        opponent = PokeEnvOpponent(process, teams, printed)
+        try:
+            await _await_ready(process, player, opponent)
+            yield opponent
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
+
+
+async def _await_ready(process: asyncio.subprocess.Process, player: str, opponent: PokeEnvOpponent) -> None:
+    assert process.stdout is not None  # noqa: S101
+    try:
+        async with asyncio.timeout(_START_LIMIT):
+            line = await process.stdout.readline()
+    except TimeoutError:
+        raise UserError(f"{PREFIX}{player} did not start within {_START_LIMIT:.0f} s.{opponent.last_words()}") from None
+    if line.strip() != b"ready":
+        raise UserError(f"{PREFIX}{player} does not start.{opponent.last_words()}")

@@ -1,0 +1,120 @@
+"""A player of poke-env on a Showdown server, in a process of its own; standard input tells which battles to enter.
+
+    python -m nemesis.deploy.pokemon.poke_env_player WEBSOCKET FORMAT CLASS --name NAME --rival NAME [--sheets] [--seed 0]
+
+CLASS is a player of poke-env, such as SimpleHeuristicsPlayer, or any other as package.module:Class. `ready` on standard
+output says that the server knows the player. Every line on standard input is one battle, as JSON: whether the player
+challenges its rival or is challenged, and its team. The process ends when standard input does.
+"""
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import random
+import sys
+from collections import deque
+from importlib import import_module
+from typing import Any
+
+import poke_env.player
+from poke_env import AccountConfiguration, ServerConfiguration
+from poke_env.battle import AbstractBattle
+from poke_env.player import Player
+from poke_env.teambuilder import ConstantTeambuilder
+
+_REMEMBERED = 100  # battles that ended last; poke-env would keep all, and the server has a word to say after the end
+_MOST_BATTLES = 10_000  # at the same time: whoever invites the player counts them
+
+
+class GivenTeam(ConstantTeambuilder):
+    """A packed team that is played as it is; poke-env would pack it anew."""
+
+    def __init__(self, packed: str) -> None:
+        super().__init__(packed)
+        self._packed = packed
+
+    def yield_team(self) -> str:
+        return self._packed
+
+
+class ClassError(Exception):
+    """The class of the player cannot be had."""
+
+
+def find_class(name: str) -> type[Player]:
+    """Return a player class of poke-env by its name, or any other by package.module:Class."""
+    module, _, attribute = name.rpartition(":")
+    try:
+        found = getattr(import_module(module) if module else poke_env.player, attribute)
+    except (ImportError, AttributeError) as error:
+        raise ClassError(f"There is no player {name}: {error}.") from error
+    if not (isinstance(found, type) and issubclass(found, Player)):
+        raise ClassError(f"{name} is not a Player class of poke-env.")
+    return found
+
+
+def forget_old_battles(player: Player) -> None:
+    """Let a player keep only the battles that ended last."""
+    ended: deque[str] = deque()
+    react = player._battle_finished_callback
+
+    def note(battle: AbstractBattle) -> None:
+        react(battle)
+        ended.append(battle.battle_tag)
+        if len(ended) > _REMEMBERED:
+            player._battles.pop(ended.popleft(), None)
+
+    setattr(player, "_battle_finished_callback", note)  # noqa: B010 (a method cannot be assigned to in types)
+
+
+async def enter_battles(player: Player, rival: str, invitations: "asyncio.Queue[dict[str, Any]]") -> None:
+    """Enter one battle after another; which team it is must be known until the battle has begun."""
+    await player.ps_client.logged_in.wait()
+    print("ready", flush=True)
+    while True:
+        invitation = await invitations.get()
+        player._team = GivenTeam(invitation["team"]) if invitation["team"] else None
+        if invitation["challenges"]:
+            await player.ps_client.challenge(rival, player.format, player.next_team)
+        else:
+            challenger = await player._challenge_queue.get()
+            await player.ps_client.accept_challenge(challenger, player.next_team)
+        await player._battle_semaphore.acquire()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("websocket", "format", "player"):
+        parser.add_argument(name)
+    for name in ("--name", "--rival"):
+        parser.add_argument(name, required=True)
+    parser.add_argument("--sheets", action="store_true", help="accept open team sheets")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    logging.disable(logging.INFO)
+    random.seed(options.seed)
+    try:
+        player_class = find_class(options.player)
+    except ClassError as error:
+        sys.exit(str(error))
+    player = player_class(
+        AccountConfiguration(options.name, None),
+        battle_format=options.format,
+        max_concurrent_battles=_MOST_BATTLES,
+        server_configuration=ServerConfiguration(options.websocket, ""),
+        ping_interval=None,  # a busy server answers late
+        accept_open_team_sheet=options.sheets,
+    )
+    forget_old_battles(player)
+    loop = player.ps_client.loop
+    invitations: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    asyncio.run_coroutine_threadsafe(enter_battles(player, options.rival, invitations), loop)
+    for line in sys.stdin:
+        asyncio.run_coroutine_threadsafe(invitations.put(json.loads(line)), loop)
+    os._exit(0)  # whoever started us is gone, and poke-env would wait for its tasks at exit
+
+
+if __name__ == "__main__":
+    main()

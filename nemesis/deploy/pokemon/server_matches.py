@@ -1,0 +1,101 @@
+"""Matches against a player of poke-env on a local Showdown server, counted as those that are played in process.
+
+Matches come in pairs: in the second battle of a pair the players exchange their teams and their seats.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+import numpy as np
+
+from nemesis.core.errors import UserError
+from nemesis.deploy.pokemon.decider import Desk
+from nemesis.deploy.pokemon.poke_env_opponent import poke_env_opponent
+from nemesis.deploy.pokemon.showdown_client import Booking, Limits, NoBattleError, Played, ShowdownClient
+from nemesis.deploy.pokemon.showdown_connection import Connection
+from nemesis.deploy.pokemon.showdown_server import showdown_server
+from nemesis.games.pokemon.game import PokemonGame
+from nemesis.play.matches import Player, Score, score
+
+_NAME = "Nemesis"
+_LONGEST_NAME = 18  # that Showdown takes
+SLOTS = 40  # battles at the same time
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Battles against one opponent."""
+
+    opponent: str  # the class of a player of poke-env
+    matches: int
+    seed: int
+    slots: int = SLOTS
+
+
+def play_on_server(
+    game: PokemonGame, player: Player, meeting: Meeting, watch: Callable[[Played], None] | None = None
+) -> Score:
+    """Play a meeting on a server that is started for it, and say what the player earned.
+
+    The player must have room for the slots of the meeting. `watch` sees every battle that ended.
+    """
+    with showdown_server(simulators=1) as websocket, closing(game.observer()) as observer:
+        played = asyncio.run(_meet(game, Desk(observer, player), meeting, websocket))
+    for one in played:
+        if watch is not None:
+            watch(one)
+    return score(
+        np.array([one.earned for one in played], dtype=np.float32),
+        np.array([one.end_reason for one in played], dtype=np.int64),
+        np.array([one.decisions for one in played]),
+        np.array([one.turns for one in played]),
+    )
+
+
+async def _meet(game: PokemonGame, desk: Desk, meeting: Meeting, websocket: str) -> list[Played]:
+    bookings, rival_teams = _book(game, meeting)
+    # poke-env knows open team sheets in formats of that name alone.
+    sheets = game.sheets and game.format.sheets == "offered" and "vgc" in game.format.id
+    rival = f"X{meeting.opponent.rpartition(':')[2]}"[:_LONGEST_NAME]  # unlike ours, whatever the class is called
+    connection = await Connection.open(websocket, _NAME)
+    try:
+        async with poke_env_opponent(
+            meeting.opponent,
+            websocket,
+            game.format.id,
+            name=rival,
+            rival=_NAME,
+            teams=rival_teams,
+            sheets=sheets,
+            seed=meeting.seed,
+        ) as opponent:
+            limits = Limits(turns=game.turn_limit)
+            client = ShowdownClient(connection, desk, game.format.id, rival, sheets=sheets, limits=limits)
+            playing = asyncio.create_task(client.play(bookings, opponent.invite, meeting.slots))
+            failing = asyncio.create_task(opponent.ended())
+            try:
+                done, _ = await asyncio.wait((playing, failing), return_when=asyncio.FIRST_COMPLETED)
+                if playing not in done:
+                    failing.result()  # raises what has happened
+                return await playing
+            except NoBattleError as error:
+                raise UserError(f"{error}{opponent.last_words()}") from None
+            finally:
+                playing.cancel()
+                failing.cancel()
+    finally:
+        await connection.close()
+
+
+def _book(game: PokemonGame, meeting: Meeting) -> tuple[Sequence[Booking], dict[int, str | None]]:
+    """Return our battles, and the opponent's team in each."""
+    bookings = []
+    rival_teams: dict[int, str | None] = {}
+    for match in range(meeting.matches):
+        seat = match % 2
+        teams = game.pair_teams(meeting.seed, match // 2) or (None, None)
+        bookings.append(Booking(match, teams[seat], challenges=seat == 0))
+        rival_teams[match] = teams[1 - seat]
+    return bookings, rival_teams

@@ -1,0 +1,263 @@
+"""Plays battles on a Showdown server: challenges and accepts, many battles at once, their decisions in batches.
+
+The parts know little of each other: `showdown_connection` speaks with the server, `battle_room` knows how a battle
+stands, `desk` decides. The client joins them: one task reads messages, one decides while they come in, and one opens
+battles as places become free. A battle in which nothing happens any more is given up and voided; so is one whose
+opponent leaves. If no battle begins any more, or the server goes away, an error says so.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TypeAlias
+
+from nemesis.core.errors import UserError
+from nemesis.core.game import EndReason
+from nemesis.deploy.pokemon.battle_room import MOST_REFUSALS, BattleRoom
+from nemesis.deploy.pokemon.decider import Desk, Question
+from nemesis.deploy.pokemon.showdown_connection import Connection, identity
+from nemesis.games.pokemon.hosts.observer import News
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds after which something that should happen is taken for lost, and turns after which a battle is drawn."""
+
+    opening: float = 60.0  # a challenge that nobody takes
+    silence: float = 60.0  # a battle in which nothing happens
+    absence: float = 5.0  # an opponent who has left a battle
+    sheets: float = 5.0  # an opponent who neither accepts nor rejects open team sheets
+    turns: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Booking:
+    """A battle that is to be played."""
+
+    match: int
+    team: str | None  # packed; none where the server draws it
+    challenges: bool  # who challenges has the first seat
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A battle that has ended, or was given up."""
+
+    booking: Booking
+    earned: int
+    end_reason: EndReason
+    decisions: int
+    turns: int
+    log: list[str]
+
+
+Invite: TypeAlias = Callable[[Booking], Awaitable[None]]
+"""Tells the opponent of a battle to come: to accept a challenge, or to challenge us."""
+
+
+@dataclass(slots=True)
+class _Battle:
+    booking: Booking
+    slot: int
+    room: BattleRoom
+    touched: float  # when something happened
+    left: float | None = None  # when the opponent did
+
+
+@dataclass(slots=True)
+class _Opening:
+    """A battle that both are about to enter."""
+
+    booking: Booking
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    problem: str = ""
+
+
+class NoBattleError(UserError):
+    """A battle that should have begun did not."""
+
+
+class ShowdownClient:
+    """One user's battles of one format against one opponent."""
+
+    def __init__(
+        self, connection: Connection, desk: Desk, battle_format: str, opponent: str, *, sheets: bool, limits: Limits
+    ) -> None:
+        """Play against the user called `opponent`; with `sheets`, accept open team sheets, which the format offers."""
+        self._connection = connection
+        self._desk = desk
+        self._format = battle_format
+        self._opponent = opponent
+        self._sheets = sheets
+        self._limits = limits
+        self._battles: dict[str, _Battle] = {}  # by name of the room
+        self._opening: _Opening | None = None
+        self._ended: list[Played] = []
+        self._closed: list[tuple[str, int]] = []  # rooms and slots of battles whose memory is to be cleared
+        self._challenged = asyncio.Event()
+        self._due = asyncio.Event()
+
+    async def play(self, bookings: Sequence[Booking], invite: Invite, slots: int) -> list[Played]:
+        """Play all bookings, so many at the same time, and return them in the order in which they ended."""
+        self._free = list(range(slots))
+        self._place = asyncio.Semaphore(slots)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                reading = tasks.create_task(self._read())
+                deciding = tasks.create_task(self._decide())
+                watching = tasks.create_task(self._watch())
+                for booking in bookings:
+                    await self._place.acquire()
+                    await self._open(booking, invite)
+                for _ in range(slots):
+                    await self._place.acquire()
+                for task in (reading, deciding, watching):
+                    task.cancel()
+        except ExceptionGroup as errors:
+            raise _sentence(errors) from None
+        return self._ended
+
+    async def _open(self, booking: Booking, invite: Invite) -> None:
+        """Begin a battle and wait until we are in it."""
+        self._opening = opening = _Opening(booking)
+        await self._connection.send("", f"/utm {booking.team or 'null'}")
+        await invite(booking)
+        try:
+            async with asyncio.timeout(self._limits.opening):
+                if booking.challenges:
+                    await self._connection.send("", f"/challenge {self._opponent}, {self._format}")
+                else:
+                    await self._challenged.wait()
+                    self._challenged.clear()
+                    await self._connection.send("", f"/accept {self._opponent}")
+                await opening.begun.wait()
+        except TimeoutError:
+            raise NoBattleError(
+                f"No battle against {self._opponent} began within {self._limits.opening:.0f} s."
+            ) from None
+        finally:
+            self._opening = None
+        if opening.problem:
+            raise UserError(f"The Showdown server does not let {self._connection.name} battle: {opening.problem}")
+
+    async def _read(self) -> None:
+        while True:
+            message = await self._connection.receive()
+            if not message.room:
+                self._read_notice(message.lines)
+            elif message.room.startswith("battle-"):
+                await self._read_battle(message.room, message.lines)
+
+    def _read_notice(self, lines: list[str]) -> None:
+        """Read what concerns no room: challenges, and why one is refused."""
+        for number, line in enumerate(lines):
+            _, kind, *parts = [*line.split("|"), "", "", ""]
+            if kind == "popup" and self._opening:
+                self._opening.problem = " ".join(" ".join([line[7:], *lines[number + 1 :]]).replace("||", " ").split())
+                self._opening.begun.set()
+                return
+            # A challenge without a format takes one back.
+            if kind == "pm" and parts[2].startswith("/challenge ") and identity(parts[0]) == identity(self._opponent):
+                self._challenged.set()
+
+    async def _read_battle(self, name: str, lines: list[str]) -> None:
+        battle = self._battles.get(name)
+        if battle is None:
+            if not self._opening or not lines[0].startswith("|init|"):
+                return  # of a battle that was given up
+            battle = await self._enter(name, self._opening)
+        battle.touched = monotonic()
+        battle.room.read(lines)
+        if battle.room.refusals >= MOST_REFUSALS:
+            await self._give_up(battle, EndReason.REFUSED)
+        elif battle.room.ended:
+            await self._leave(battle)
+        elif battle.room.turn > self._limits.turns:
+            await self._give_up(battle, EndReason.TURN_LIMIT)
+        elif battle.room.request:
+            self._due.set()
+
+    async def _enter(self, name: str, opening: _Opening) -> _Battle:
+        room = BattleRoom(name, self._connection.name)
+        battle = self._battles[name] = _Battle(opening.booking, self._free.pop(), room, monotonic())
+        if self._sheets:
+            await self._connection.send(name, "/acceptopenteamsheets")
+        opening.begun.set()
+        return battle
+
+    async def _decide(self) -> None:
+        """Answer whatever waits; what comes in while a batch is thought about makes the next one."""
+        while True:
+            await self._due.wait()
+            self._due.clear()
+            await self._forget()
+            asked = [battle for battle in self._battles.values() if self._is_due(battle)]
+            if not asked:
+                continue
+            requests = [battle.room.request for battle in asked]
+            questions = [_question(battle) for battle in asked]
+            choices = await asyncio.to_thread(self._desk.decide, questions)
+            for battle, request, choice in zip(asked, requests, choices, strict=True):
+                if battle.room.request is request:  # and the battle has not ended meanwhile
+                    await self._connection.send(battle.room.name, battle.room.answer(choice))
+
+    def _is_due(self, battle: _Battle) -> bool:
+        room = battle.room
+        if not room.request:
+            return False
+        waits_for_sheets = (
+            self._sheets and "teamPreview" in room.request and not room.sheets_rejected and room.sheets < 2
+        )
+        return not waits_for_sheets or monotonic() - battle.touched > self._limits.sheets
+
+    async def _forget(self) -> None:
+        if self._closed:
+            closed, self._closed = self._closed, []
+            rooms, slots = zip(*closed, strict=True)
+            await asyncio.to_thread(self._desk.forget, rooms, slots)
+            self._free += slots
+            for _ in slots:
+                self._place.release()
+
+    async def _watch(self) -> None:
+        """Give up battles that stand still."""
+        while True:
+            await asyncio.sleep(min(self._limits.absence, self._limits.sheets) / 4)
+            now = monotonic()
+            for battle in list(self._battles.values()):
+                battle.left = (battle.left or now) if battle.room.rival_left else None
+                gone = battle.left is not None and now - battle.left > self._limits.absence
+                if gone or now - battle.touched > self._limits.silence:
+                    await self._give_up(battle, EndReason.FORFEIT)
+                elif battle.room.request:
+                    self._due.set()  # it may have waited for sheets
+
+    async def _give_up(self, battle: _Battle, reason: EndReason) -> None:
+        battle.room.void(reason)
+        await self._connection.send(battle.room.name, "/forfeit")
+        await self._leave(battle)
+
+    async def _leave(self, battle: _Battle) -> None:
+        room = battle.room
+        assert room.end_reason is not None  # noqa: S101
+        await self._connection.send("", f"/leave {room.name}")
+        del self._battles[room.name]
+        self._ended.append(Played(battle.booking, room.earned, room.end_reason, room.decisions, room.turn, room.log))
+        self._closed.append((room.name, battle.slot))
+        self._due.set()
+
+
+def _question(battle: _Battle) -> Question:
+    room = battle.room
+    assert room.request is not None  # noqa: S101
+    news = News(room.name, room.seat, room.take_unread(), room.request, room.refusals)
+    return Question(battle.booking.match, battle.slot, news)
+
+
+def _sentence(errors: ExceptionGroup[Exception]) -> Exception:
+    """Return one error of a group, one that a person can read if there is one."""
+    error: Exception = errors.subgroup(UserError) or errors
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,52 @@
+"""Replays: matches of a policy, saved as files that a person can watch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from nemesis.core.errors import UserError
+from nemesis.core.game import Game, MatchPool, RecordingPool, Results, by_play
+from nemesis.play.matches import play, seat_of_first
+from nemesis.play.players import Actor
+from nemesis.play.scripted import open_opponent
+from nemesis.policies.policy import Policy
+
+_POLICY = "Nemesis"
+_SLOTS = 16  # matches at once
+
+
+class NoReplaysError(UserError):
+    """A game whose matches cannot be shown again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A match that was saved, and what the policy earned in it."""
+
+    path: Path
+    earned: float
+
+
+def record(
+    game: Game, policy: Policy, device: torch.device, *, opponent: str, matches: int, seed: int, folder: Path
+) -> Sequence[Replay]:
+    """Play so many matches against an opponent and save each that ends by play."""
+    saved: list[Replay] = []
+
+    def save(pool: MatchPool, ended: Results) -> None:
+        if not isinstance(pool, RecordingPool):
+            raise NoReplaysError(f"Matches of {game.spec.name} cannot be saved as replays.")
+        for row in np.flatnonzero(by_play(ended.end_reason)):
+            seat = seat_of_first(ended.match[row])
+            names = (opponent, _POLICY) if seat else (_POLICY, opponent)
+            folder.mkdir(parents=True, exist_ok=True)
+            path = pool.save_replay(int(ended.match[row]), folder, names)
+            saved.append(Replay(path, float(ended.returns[row, seat])))
+
+    actor = Actor(policy, _SLOTS, device, seed)
+    rival = open_opponent(game, opponent, seed + 1)
+    play(game, actor, [rival], matches=matches, slots=_SLOTS, seed=seed + 2, watch=save)
+    return saved

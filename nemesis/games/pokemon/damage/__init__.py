@@ -1,0 +1,1 @@
+"""The damage formula on view records, and matchups estimated with it."""

@@ -1,0 +1,1 @@
+"""The dex: what is always true of species, moves, items and abilities, as arrays."""

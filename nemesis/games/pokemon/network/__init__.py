@@ -1,0 +1,1 @@
+"""How a network reads view records and scores actions."""

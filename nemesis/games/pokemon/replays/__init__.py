@@ -1,0 +1,1 @@
+"""Public replays: reading human battles, and writing battles to watch."""

@@ -1,0 +1,1 @@
+"""Scripted opponents that read view records."""

@@ -1,0 +1,1 @@
+"""Team files, team sets and their validation."""

@@ -1,0 +1,290 @@
+"""Team sets: which teams are played, how often, and which are held out.
+
+A set is a folder or file of teams, or the name of one that ships with the package, all checked by the simulator's own
+validator. Beside the teams of a folder may stand a `set.yaml`:
+
+    weights: {rain: 2, stall: 0.5}   # by file, or by the name of a team in a file; 1 unless given
+    held_out: 0.2                    # a share, or a list of such names
+
+A share is split off by a hash of what a team is made of, so that a team stays on its side whatever else the set holds.
+"""
+
+import hashlib
+import json
+import logging
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import yaml
+from pydantic import Field
+
+from nemesis.core.config import ConfigError, build_config
+from nemesis.core.settings import Settings
+from nemesis.games.pokemon.hosts.node import HOST, cache_folder
+from nemesis.games.pokemon.teams.team_files import (
+    MOST_TEAM_BYTES,
+    TeamError,
+    WrittenTeam,
+    printable,
+    read_teams,
+    read_text,
+)
+
+_log = logging.getLogger(__name__)
+
+Split: TypeAlias = Literal["train", "held_out", "all"]
+# Format and texts of teams → for each, {"packed": team} or {"problems": [sentence, …]}; `host/teams.js` answers it.
+Check: TypeAlias = Callable[[str, list[str]], Sequence[Mapping[str, Any]]]
+
+_Verdict: TypeAlias = tuple[str | None, tuple[str, ...]]  # packed team, problems
+
+_SHIPPED = Path(__file__).with_name("sets")
+_MEMBERS_END = "]"  # between the Pokémon of a packed team
+_TEAMS_AT_ONCE = 200
+_BAD_TEAMS_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class TeamSet:
+    """Valid teams of a format and how often each is played."""
+
+    name: str
+    format: str
+    split: Split
+    packed: tuple[str, ...]  # the teams as the validator left them
+    sources: tuple[str, ...]  # file and place of each
+    weights: tuple[float, ...]  # sum to 1
+    skipped: int  # teams that the validator refused
+
+    def draw(self, generator: np.random.Generator, count: int) -> npt.NDArray[np.int64]:
+        """Return the indices (count,) of teams drawn by weight."""
+        return generator.choice(len(self.packed), size=count, p=np.array(self.weights))
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedTeam:
+    """A team with what the validator makes of it: the packed team, or its problems."""
+
+    written: WrittenTeam
+    packed: str | None
+    problems: tuple[str, ...]
+
+
+class _SetFile(Settings):
+    """What `set.yaml` says."""
+
+    weights: dict[str, Annotated[float, Field(ge=0, le=1e6)]] = Field(
+        {}, description="how often a team is played, 1 by default"
+    )
+    held_out: Annotated[float, Field(ge=0, lt=1)] | list[str] = Field(0.0, description="share or names of teams")
+
+
+def shipped_sets() -> list[str]:
+    """Return the names of the sets that ship with the package."""
+    return sorted(folder.name for folder in _SHIPPED.iterdir() if folder.is_dir())
+
+
+def load_team_set(
+    battle_format: str,
+    source: str | Path | None,
+    split: Split,
+    check: Check,
+    *,
+    held_out: float | None = None,
+    skip_invalid: bool = False,
+) -> TeamSet:
+    """Return the teams of a split of a shipped set, a file or a folder; without a source, the format's own set.
+
+    `held_out` is a share that goes before that of `set.yaml`. Teams that are not valid are an error, or are skipped.
+    """
+    if source is None:
+        source = battle_format
+        if source not in shipped_sets():
+            raise TeamError(f"No team set ships for {battle_format}; name a file or folder of teams for it.")
+    path = _path(source)
+    settings = _settings(path)
+    if held_out is not None:
+        if not 0 <= held_out < 1:
+            raise TeamError(f"The share of teams that is held out must be at least 0 and below 1, not {held_out}.")
+        settings = _SetFile(weights=settings.weights, held_out=float(held_out))
+    judged = judge_teams(battle_format, source, check)
+    _check_names(path, settings, judged)
+    valid = [(each.written, each.packed) for each in judged if each.packed is not None]
+    if len(valid) < len(judged):
+        _report_invalid(path, battle_format, judged, skip_invalid and bool(valid))
+    kept = [
+        (written, packed)
+        for written, packed in valid
+        if split == "all" or _is_held_out(written, packed, settings.held_out) == (split == "held_out")
+    ]
+    if not kept:
+        raise TeamError(f"No team of {path} is in the split {split}, with held_out: {settings.held_out}.")
+    weights = np.array([_named(settings.weights, written, 1.0) for written, _ in kept])
+    if not weights.any():
+        raise TeamError(f"All teams of {path} in the split {split} have the weight 0; give one of them a positive one.")
+    return TeamSet(
+        name=path.name,
+        format=battle_format,
+        split=split,
+        packed=tuple(packed for _, packed in kept),
+        sources=tuple(written.source for written, _ in kept),
+        weights=tuple((weights / weights.sum()).tolist()),
+        skipped=len(judged) - len(valid),
+    )
+
+
+def judge_teams(battle_format: str, source: str | Path, check: Check) -> list[JudgedTeam]:
+    """Return every team of a shipped set, a file or a folder with the validator's verdict."""
+    written = read_teams(_path(source), battle_format)
+    verdicts = _verdicts(battle_format, [team.text for team in written], check)
+    return [JudgedTeam(team, *verdict) for team, verdict in zip(written, verdicts, strict=True)]
+
+
+def shuffled(team: str, generator: np.random.Generator) -> str:
+    """Return a packed team with its members in random order."""
+    members = team.split(_MEMBERS_END)
+    return _MEMBERS_END.join(members[place] for place in generator.permutation(len(members)))
+
+
+def problem_lines(judged: Iterable[JudgedTeam]) -> list[str]:
+    """Return for each team that is not valid its place and, indented, the validator's sentences."""
+    return [
+        line
+        for each in judged
+        if each.problems
+        for line in (each.written.source, *(f"  {problem}" for problem in each.problems))
+    ]
+
+
+def _path(source: str | Path) -> Path:
+    if str(source) in shipped_sets():
+        return _SHIPPED / source
+    try:
+        if Path(source).exists():
+            return Path(source)
+    except OSError as error:
+        raise TeamError(f"{source} cannot be read: {error.strerror}.") from error
+    shipped = ", ".join(shipped_sets())
+    raise TeamError(f"'{source}' is neither a file or folder of teams nor a set that ships: {shipped}.")
+
+
+def _settings(path: Path) -> _SetFile:
+    file = path / "set.yaml"
+    try:
+        if not file.is_file():
+            return _SetFile()
+        content = yaml.safe_load(read_text(file))
+    except OSError as error:
+        raise TeamError(f"{path} cannot be read: {error.strerror}.") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise TeamError(f"{file} is not YAML: {' '.join(str(error).split())}.") from error
+    if not isinstance(content, Mapping):
+        raise TeamError(f"{file} must be a mapping of settings, such as held_out: 0.2.")
+    try:
+        return build_config(_SetFile, content)
+    except ConfigError as error:
+        raise TeamError(f"{file}: {error}") from error
+
+
+def _check_names(path: Path, settings: _SetFile, judged: Sequence[JudgedTeam]) -> None:
+    known = {name for each in judged for name in (each.written.label, each.written.file)}
+    held_out = settings.held_out if isinstance(settings.held_out, list) else []
+    unknown = [name for name in (*settings.weights, *held_out) if name not in known]
+    if unknown:
+        raise TeamError(f"{path / 'set.yaml'} names {', '.join(unknown)}, but no team is called so.")
+
+
+def _report_invalid(path: Path, battle_format: str, judged: Sequence[JudgedTeam], skip: bool) -> None:
+    """Say which teams are bad: in an error, or in short if the others are to be used without them."""
+    bad = [each for each in judged if each.problems]
+    count = f"{len(bad)} of {len(judged)} teams of {path} cannot be used in {battle_format}"
+    if skip:
+        _log.warning("%s and are skipped; the first: %s: %s", count, bad[0].written.source, bad[0].problems[0])
+        return
+    more = [f"… and {len(bad) - _BAD_TEAMS_SHOWN} more."] if len(bad) > _BAD_TEAMS_SHOWN else []
+    raise TeamError("\n".join([f"{count}:", *problem_lines(bad[:_BAD_TEAMS_SHOWN]), *more]))
+
+
+def _named(values: Mapping[str, float], written: WrittenTeam, default: float) -> float:
+    return values.get(written.label, values.get(written.file, default))
+
+
+def _is_held_out(written: WrittenTeam, packed: str, held_out: float | Sequence[str]) -> bool:
+    if not isinstance(held_out, float):
+        return written.label in held_out or written.file in held_out
+    return _place_in_unit_interval(packed) < held_out
+
+
+def _place_in_unit_interval(packed: str) -> float:
+    """Hash what a team is made of; neither nicknames nor the order of members make it another team."""
+    members = []
+    for member in packed.split(_MEMBERS_END):
+        nickname, species, *rest = member.split("|")
+        members.append("|".join((species or nickname, *rest)))
+    digest = hashlib.sha256(_MEMBERS_END.join(sorted(members)).encode()).digest()
+    return int.from_bytes(digest[:8]) / 2.0**64
+
+
+def _verdicts(battle_format: str, texts: list[str], check: Check) -> list[_Verdict]:
+    """Ask the validator, or remember what it said of the same teams under the same simulator."""
+    verdicts = {place: (None, (problem,)) for place, text in enumerate(texts) if (problem := _unfit(text))}
+    asked = [place for place in range(len(texts)) if place not in verdicts]
+    sent = [texts[place] for place in asked]
+    cache = _cache_file(battle_format, sent)
+    answers = _remembered(cache, len(sent))
+    if answers is None:
+        parts = [sent[start : start + _TEAMS_AT_ONCE] for start in range(0, len(sent), _TEAMS_AT_ONCE)]
+        answers = [answer for part in parts for answer in check(battle_format, part)]
+        _remember(cache, answers)
+    found: dict[int, _Verdict] = {**verdicts, **dict(zip(asked, map(_verdict, answers), strict=True))}
+    return [found[place] for place in range(len(texts))]
+
+
+def _unfit(text: str) -> str | None:
+    """Return why a text is not even sent to the validator."""
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        return "The team has characters that are not valid Unicode."
+    return f"The team is longer than {MOST_TEAM_BYTES >> 10} KB." if size > MOST_TEAM_BYTES else None
+
+
+def _verdict(answer: Mapping[str, Any]) -> _Verdict:
+    packed, problems = answer.get("packed"), answer.get("problems")
+    if isinstance(packed, str) and packed:
+        return packed, ()
+    if isinstance(problems, list) and problems and all(isinstance(problem, str) for problem in problems):
+        return None, tuple(map(printable, problems))
+    raise ValueError(f"this is not a verdict on a team: {answer}")
+
+
+def _cache_file(battle_format: str, texts: Sequence[str]) -> Path:
+    validator = [(HOST / name).read_bytes() for name in ("package-lock.json", "teams.js")]
+    question = json.dumps([battle_format, *texts]).encode()
+    digest = hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in (*validator, question)))
+    return cache_folder() / "teams" / f"{digest.hexdigest()}.json"
+
+
+def _remembered(file: Path, count: int) -> list[Mapping[str, Any]] | None:
+    try:
+        answers = json.loads(file.read_bytes())
+        for answer in answers:
+            _verdict(answer)
+    except (OSError, ValueError, RecursionError, AttributeError, TypeError):
+        return None  # absent or spoilt: the validator is asked again
+    return answers if isinstance(answers, list) and len(answers) == count else None
+
+
+def _remember(file: Path, answers: Sequence[Mapping[str, Any]]) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False) as temporary:
+            json.dump(list(answers), temporary)
+        Path(temporary.name).replace(file)
+    except OSError as error:
+        _log.info("The verdicts on teams are not kept: %s.", error)

@@ -1,0 +1,1 @@
+"""The view record, the action spaces, and what is computed from them alone."""

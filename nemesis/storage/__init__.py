@@ -1,0 +1,1 @@
+"""What a run keeps on disk: run directories, checkpoints, policy files, metrics."""

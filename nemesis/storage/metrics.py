@@ -1,0 +1,158 @@
+"""Metrics: the numbers of a run, appended as they come.
+
+`metrics.jsonl` is the record: one JSON object a line, with `update`, `seconds` (time spent training, over all
+resumptions) and `time` (the wall clock, UTC) before the values. TensorBoard events and Weights & Biases are copies of
+it for those tools.
+"""
+
+import importlib.util
+import json
+import logging
+import math
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pydantic import Field
+
+from nemesis.core.files import replace_file
+from nemesis.core.settings import Settings
+from nemesis.storage.run_directory import RunDirectory, RunError
+
+_OWN_KEYS = ("update", "seconds", "time")
+_log = logging.getLogger(__name__)
+
+
+class TrackingConfig(Settings):
+    """Where metrics go besides metrics.jsonl."""
+
+    tensorboard: bool = Field(True, description="write TensorBoard events into the run directory")
+    wandb: bool = Field(False, description="report to Weights & Biases (needs the wandb extra)")
+    project: str = Field("nemesis", min_length=1, description="Weights & Biases project")
+
+
+def check_tracking(tracking: TrackingConfig) -> None:
+    """Refuse a config whose tracker is not installed; best asked before a run directory is created."""
+    if tracking.wandb and importlib.util.find_spec("wandb") is None:
+        raise RunError(
+            "tracking.wandb=true needs a package that is not installed; get it with pip install -e '.[wandb]'."
+        )
+
+
+class Metrics:
+    """Writes the metrics of one run. A run resumed from update U forgets what it had written after U."""
+
+    def __init__(self, run: RunDirectory, tracking: TrackingConfig, resumed_update: int | None = None) -> None:
+        check_tracking(tracking)
+        seconds = 0.0 if resumed_update is None else _forget_after(resumed_update, run.metrics_path)
+        self._start = time.monotonic() - seconds
+        self._wandb = _open_wandb(run.path, tracking.project) if tracking.wandb else None
+        self._tensorboard = _open_tensorboard(run.tensorboard_path, resumed_update) if tracking.tensorboard else None
+        # Line by line, so that a reader sees whole lines and a kill loses none.
+        self._file = run.metrics_path.open("a", encoding="utf-8", buffering=1)
+
+    def write(self, update: int, values: Mapping[str, float]) -> None:
+        """Record values under their names. One that is not finite becomes null."""
+        for key in _OWN_KEYS:
+            if key in values:
+                raise ValueError(f"A metric cannot be called {key}, which every line has already.")
+        numbers = {name: float(value) for name, value in values.items()}
+        line = {
+            "update": update,
+            "seconds": round(time.monotonic() - self._start, 3),
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            **{name: number if math.isfinite(number) else None for name, number in numbers.items()},
+        }
+        self._file.write(json.dumps(line, allow_nan=False) + "\n")
+        if self._tensorboard is not None:
+            for name, number in numbers.items():
+                self._tensorboard.add_scalar(name, number, update)
+        if self._wandb is not None:
+            self._wandb.log(numbers, step=update)
+
+    def flush(self) -> None:
+        """Wait until all that was written is on the disk, as it should be before a checkpoint."""
+        os.fsync(self._file.fileno())
+        if self._tensorboard is not None:
+            self._tensorboard.flush()
+
+    def close(self) -> None:
+        self._file.close()
+        if self._tensorboard is not None:
+            self._tensorboard.close()
+        if self._wandb is not None:
+            self._wandb.finish()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of a metrics.jsonl, of a run that may still be writing it; none if it has not begun."""
+    return [values for _, values in _lines(path)]
+
+
+def _lines(path: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Return each readable line with its content. The last may be half written; others are reported."""
+    if not path.exists():
+        return []
+    *whole, _half = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    lines = []
+    for number, line in enumerate(whole, start=1):
+        try:
+            values = json.loads(line)
+            int(values["update"]), float(values["seconds"])
+        except (ValueError, LookupError, TypeError):
+            _log.warning("Line %d of %s is damaged and was left out.", number, path)
+        else:
+            lines.append((line, values))
+    return lines
+
+
+def _forget_after(update: int, path: Path) -> float:
+    """Drop what was recorded after an update, and return the seconds that the run had taken until then."""
+    kept = [(line, values) for line, values in _lines(path) if values["update"] <= update]
+    text = "".join(f"{line}\n" for line, _ in kept)
+    if path.exists() and path.read_bytes() != text.encode():
+        replace_file(path, text)
+    return float(kept[-1][1]["seconds"]) if kept else 0.0
+
+
+def _open_tensorboard(path: Path, resumed_update: int | None) -> Any:
+    from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415  takes a second to import
+
+    purge_step = None if resumed_update is None else resumed_update + 1
+    return SummaryWriter(str(path), purge_step=purge_step, flush_secs=30)
+
+
+def _open_wandb(path: Path, project: str) -> Any:
+    import wandb  # noqa: PLC0415  an extra
+
+    identifier = path / "wandb-run.txt"  # so that a resumed run goes on as the same one
+    if not identifier.exists():
+        replace_file(identifier, secrets.token_hex(8) + "\n")
+    try:
+        return wandb.init(
+            project=project,
+            name=path.absolute().name,
+            id=identifier.read_text(encoding="utf-8").strip(),
+            resume="allow",
+            dir=path,
+            config=RunDirectory.config_of(path),
+            settings=wandb.Settings(silent=True, console="off"),  # the terminal belongs to the display
+        )
+    except wandb.Error as error:
+        reason = " ".join(str(error).split())
+        raise RunError(
+            f"Weights & Biases did not start ({reason}); log in with `wandb login` or set WANDB_MODE=offline."
+        ) from error

@@ -1,0 +1,1 @@
+"""A training run: its config, the loop, its sources of experience, what it shows."""

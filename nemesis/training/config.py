@@ -1,0 +1,210 @@
+"""The whole configuration of a run."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from nemesis.core.settings import Names, Settings
+from nemesis.data.config import DataConfig
+from nemesis.games.pokemon.settings import PokemonSettings
+from nemesis.learners.behaviour_cloning import CloningConfig
+from nemesis.learners.offline import OfflineConfig
+from nemesis.learners.portfolio import PortfolioConfig
+from nemesis.learners.ppo import PPOConfig
+from nemesis.learners.rnad import RNaDConfig
+from nemesis.learners.shaping import RewardConfig
+from nemesis.policies.config import PolicyConfig
+from nemesis.storage.metrics import TrackingConfig
+
+LearnerConfig = Annotated[
+    PPOConfig | RNaDConfig | PortfolioConfig | CloningConfig | OfflineConfig, Field(discriminator="algorithm")
+]
+
+
+class CollectionConfig(Settings):
+    """How matches are played for learning."""
+
+    slots: int = Field(1024, ge=1, le=1_000_000, description="matches in flight in one process")
+    decisions: int = Field(8192, ge=1, description="decisions played for each update")
+    actors: int = Field(
+        0,
+        ge=0,
+        le=1024,
+        description="processes that play beside the learner, each with its slots; 0 plays in turn with it",
+    )
+    inference: Literal["local", "central"] = Field(
+        "local", description="whether each actor runs the networks itself, or one process does for all, as on a GPU"
+    )
+    staleness: int = Field(8, ge=0, description="updates after which a decision is too old to learn from and left out")
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class SharesConfig(Settings):
+    """How many of the matches are against whom, in shares of all that the policy plays to learn."""
+
+    self: Share = Field(1.0, description="the policy as it is now")
+    cloned: Share = Field(0.0, description="policies given as files, such as those that imitate people")
+    past: Share = Field(0.0, description="frozen copies of the policy from earlier in the run")
+    exploiter: Share = Field(0.0, description="exploiters that beat it")
+    scripted: Share = Field(0.0, description="the game's fixed opponents")
+
+
+class OpponentsConfig(Settings):
+    """Whom the policy meets while it learns."""
+
+    shares: SharesConfig = SharesConfig()
+    curriculum: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="how far shares move, each update, toward those that the policy loses to; 0 keeps them",
+    )
+    floor: Share = Field(0.03, description="curriculum: least share of anything that has a share at the start")
+    least_self: Share = Field(0.35, description="curriculum: least share of self-play")
+    sampling: Literal["uniform", "elo_weighted", "recent_weighted", "difficulty_adjusted", "prioritised"] = Field(
+        "uniform", description="which opponents of a kind are met more often"
+    )
+    elo_window: float = Field(400.0, gt=0, description="elo_weighted: largest difference of ratings that is met")
+    elo_temperature: float = Field(100.0, gt=0, description="elo_weighted: difference at which meetings become rarer")
+    recent_decay: float = Field(
+        0.8, gt=0, le=1, description="recent_weighted: weight of an opponent beside the next newer"
+    )
+    target_win_rate: float = Field(0.5, ge=0, le=1, description="difficulty_adjusted: win rate that is looked for")
+    prioritise: Literal["hard", "variance"] = Field(
+        "hard", description="prioritised: those that the policy loses to, or those that it beats half of the time"
+    )
+    at_once: int = Field(6, ge=1, le=1000, description="opponents met at the same time; more make smaller batches")
+    rotation: int = Field(10, ge=1, description="updates after which those that are met are drawn anew")
+    memory: int = Field(200, ge=1, description="matches over which win rates are averaged")
+    past_interval: int = Field(50, ge=1, description="updates between frozen copies of the policy")
+    members: int = Field(40, ge=1, description="frozen policies that are kept; the weakest is dropped for a new one")
+    rating_gap: float = Field(
+        600.0,
+        gt=0,
+        description="Elo points behind the policy at which a past copy or an exploiter is dropped, but never the last; "
+        "cloned and scripted members stay",
+    )
+    cloned: Names = Field((), description="policy files, checkpoints or runs that are met as cloned")
+    victim: str | None = Field(
+        None, description="a policy file, checkpoint or run that is the only opponent, to be exploited"
+    )
+    scripted: Names | None = Field(None, description="fixed opponents that are met; null takes all of the game")
+
+    @property
+    def only_self(self) -> bool:
+        """Whether the policy meets itself alone."""
+        others = self.shares.model_dump(exclude={"self"})
+        return not any(others.values())
+
+
+class ExploiterConfig(Settings):
+    """Policies that learn to beat the policy as it was at one time, in the background of a run."""
+
+    interval: int = Field(
+        0,
+        ge=0,
+        description="updates between exploiters; 0 trains none, opponents.shares.exploiter=0 only measures them",
+    )
+    start: Literal["scratch", "cloned", "victim"] = Field(
+        "victim", description="what an exploiter is at first: new, the first of opponents.cloned, or its victim"
+    )
+    victim: Literal["average", "last"] = Field(
+        "average", description="which of the policy's weights are exploited: the averaged ones, or the last"
+    )
+    share: float = Field(0.25, gt=0, lt=1, description="share of all matches that exploiters play, while one learns")
+    updates: int = Field(40, ge=1, description="updates that an exploiter learns before it is judged")
+    decisions: int = Field(4096, ge=1, description="decisions played for each of its updates")
+    matches: int = Field(400, ge=10, description="fresh matches against its victim by which it is judged")
+    threshold: float = Field(
+        0.55, ge=0, lt=1, description="win rate that the lower end of its interval must pass to become an opponent"
+    )
+    learner: PPOConfig = Field(PPOConfig(), description="how it learns; sequence_length is that of the run")
+
+
+class EvaluationConfig(Settings):
+    """How strength is measured during a run."""
+
+    interval: int = Field(100, ge=1, description="updates between evaluations")
+    matches: int = Field(
+        2000, ge=0, description="matches against each opponent, where no exact measure exists; 0 plays none"
+    )
+    opponents: Names | None = Field(
+        None, min_length=1, description="whom it is measured against, such as random; null takes all that the game has"
+    )
+    weights: Literal["both", "last", "average"] = Field(
+        "both", description="which weights are measured: those of the last update, their average, or both"
+    )
+
+
+class CheckpointsConfig(Settings):
+    """When the run is saved, and what is kept."""
+
+    interval: int = Field(200, ge=1, description="updates between checkpoints")
+    keep_last: int = Field(3, ge=1, description="newest checkpoints that are kept")
+    keep_every: int = Field(0, ge=0, description="keep those of every so many updates for good; 0 keeps none")
+
+
+class RunConfig(Settings):
+    """Everything that decides what a run does."""
+
+    game: str = Field(
+        description="family:game, for example pokemon:gen1randombattle or openspiel:liars_dice(dice_sides=4)"
+    )
+    seed: int = Field(0, ge=0, lt=2**63, description="one seed for weights, matches, actions and minibatches")
+    updates: int = Field(1000, ge=1, description="length of the run")
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="where the networks run; auto takes CUDA if there"
+    )
+    threads: int = Field(1, ge=1, le=1024, description="threads of one tensor operation on the CPU")
+    collection: CollectionConfig = CollectionConfig()
+    data: DataConfig = DataConfig()
+    policy: PolicyConfig = PolicyConfig()
+    learner: LearnerConfig = RNaDConfig()
+    reward: RewardConfig = RewardConfig()
+    opponents: OpponentsConfig = OpponentsConfig()
+    exploiter: ExploiterConfig = ExploiterConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+    checkpoints: CheckpointsConfig = CheckpointsConfig()
+    tracking: TrackingConfig = TrackingConfig()
+    pokemon: PokemonSettings = PokemonSettings()
+
+    @model_validator(mode="after")
+    def _opponents_fit(self) -> "RunConfig":
+        opponents = self.opponents
+        if opponents.shares.cloned and not opponents.cloned:
+            raise ValueError("opponents.shares.cloned needs opponents.cloned to name a policy")
+        if self.exploiter.interval and self.exploiter.start == "cloned" and not opponents.cloned:
+            raise ValueError("exploiter.start=cloned needs opponents.cloned to name a policy")
+        if not any(opponents.shares.model_dump().values()):
+            raise ValueError("opponents.shares leaves nobody to play against")
+        alone = opponents.only_self and not opponents.victim
+        both_seats = alone and not self.collection.actors and not self.data.sources
+        if isinstance(self.learner, RNaDConfig) and self.learner.form == "reward" and not both_seats:
+            raise ValueError(
+                "learner.form=reward pays each seat for what the other does, so both must be learned from: it needs "
+                "self-play alone, collection.actors=0 and no data.sources; use another learner.form"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _data_fit(self) -> "RunConfig":
+        if self.data.sources:
+            if not self.opponents.only_self or self.opponents.victim or self.exploiter.interval:
+                raise ValueError("data.sources leaves no match to play: it goes with no opponents and no exploiter")
+            if self.collection.actors:
+                raise ValueError("data.sources leaves no match to play: it needs collection.actors=0")
+            if self.policy.foresight:
+                raise ValueError("policy.foresight needs what the opponent did, which datasets do not tell")
+        return self
+
+    @model_validator(mode="after")
+    def _values_fit(self) -> "RunConfig":
+        if self.policy.value == "categorical":
+            paid = "more than a categorical value can stand for; use policy.value=scalar"
+            if isinstance(self.learner, RNaDConfig) and self.learner.form == "reward":
+                raise ValueError(f"learner.form=reward pays {paid}")
+            if self.reward.kind != "sparse":
+                raise ValueError(f"reward.kind={self.reward.kind} pays {paid}")
+        return self

@@ -1,0 +1,47 @@
+"""Several processes that learn one policy, as `torchrun` starts them.
+
+    torchrun --nproc-per-node 4 -m -- nemesis train vgc_bc data.sources=DATASET
+
+The first process has the run: it writes, evaluates and reports. The others learn along and say nothing.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import torch
+from torch import distributed
+
+from nemesis.core.errors import UserError
+from nemesis.training.config import RunConfig
+
+_PATIENCE = timedelta(hours=2)  # for the first process to evaluate
+
+
+@contextmanager
+def process_group(config: RunConfig) -> Iterator[None]:
+    """Join the other processes, if there are some, until the end."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield
+        return
+    if not config.data.sources:
+        raise UserError("Only runs with data.sources learn in several processes; start this one without torchrun.")
+    on_gpu = config.device != "cpu" and torch.cuda.is_available()
+    if on_gpu:
+        torch.cuda.set_device(local_rank())
+    distributed.init_process_group("nccl" if on_gpu else "gloo", timeout=_PATIENCE)
+    try:
+        yield
+    finally:
+        distributed.destroy_process_group()
+
+
+def learns_along() -> bool:
+    """Tell whether another process has the run."""
+    return int(os.environ.get("RANK", "0")) > 0
+
+
+def local_rank() -> int:
+    """Return the number of this process on its machine, which is also that of its GPU."""
+    return int(os.environ.get("LOCAL_RANK", "0"))

@@ -1,0 +1,112 @@
+"""What a seat of a battle does, by class, on made-up records."""
+
+import numpy as np
+import pytest
+import torch
+from pokemon_views import MOD, random_views
+
+from nemesis.games.pokemon.dex.tables import vocabulary
+from nemesis.games.pokemon.network.encoder import PokemonEncoder
+from nemesis.games.pokemon.network.opponent_model import PokemonForesightHead, deed_names, deeds
+from nemesis.games.pokemon.network.pointer_head import PokemonActionHead
+from nemesis.games.pokemon.views.actions import OPTIONS, PASS, SWITCH, TURNS, action_space
+from nemesis.games.pokemon.views.layout import OWN, POKEMON, POSITION, cut
+from nemesis.policies.config import PolicyConfig
+from nemesis.policies.policy import Policy, parameter_count
+
+torch.set_num_threads(1)
+
+COUNT = 40
+NAMES = deed_names(MOD)
+
+
+def named(view: np.ndarray, slots: int, action: int, brought: int = 6) -> np.ndarray:
+    return deeds(view, np.full(len(view), action), action_space(slots, brought), NAMES)
+
+
+def own(view: np.ndarray, place: int, field: str) -> np.ndarray:
+    return cut(view).pokemon[:, OWN, place, POKEMON.columns(field)]
+
+
+def set_only_move(view: np.ndarray, number: int) -> np.ndarray:
+    cut(view).position[:, POSITION.columns("only_move")] = number
+    return view
+
+
+def test_a_move_of_singles_is_named_by_its_id_with_or_without_the_gimmick():
+    view = random_views(COUNT, 1)
+    for move in range(4):
+        expected = NAMES.of_move[own(view, 0, "moves")[:, move]]
+        np.testing.assert_array_equal(named(view, 1, move)[:, 0], expected)
+        np.testing.assert_array_equal(named(view, 1, 4 + move)[:, 0], expected)
+
+
+def test_a_switch_or_lead_of_singles_is_named_by_its_species():
+    view = random_views(COUNT, 1)
+    for place in range(6):
+        expected = NAMES.of_species[own(view, place, "base_species")[:, 0]]
+        np.testing.assert_array_equal(named(view, 1, 8 + place)[:, 0], expected)
+        np.testing.assert_array_equal(named(view, 1, 14 + place)[:, 0], expected)
+
+
+def test_both_slots_of_doubles_are_named_and_a_pass_is_nothing():
+    view = random_views(COUNT, 2, 4)
+    move_2_at_a_foe, switch_1 = 10 + 3, SWITCH
+    first, second = named(view, 2, move_2_at_a_foe * OPTIONS + switch_1, 4).T
+    np.testing.assert_array_equal(first, NAMES.of_move[own(view, 0, "moves")[:, 1]])
+    np.testing.assert_array_equal(second, NAMES.of_species[own(view, 0, "base_species")[:, 0]])
+    first, second = named(view, 2, PASS * OPTIONS + move_2_at_a_foe, 4).T
+    assert (first == -1).all()
+    np.testing.assert_array_equal(second, NAMES.of_move[own(view, 1, "moves")[:, 1]])
+
+
+def test_the_leads_of_doubles_are_named():
+    view = random_views(COUNT, 2, 4)
+    for pick, leads in ((0, (0, 1)), (89, (4, 5))):
+        expected = np.stack([NAMES.of_species[own(view, place, "base_species")[:, 0]] for place in leads], axis=1)
+        np.testing.assert_array_equal(named(view, 2, TURNS + pick, 4), expected)
+
+
+def test_a_pokemon_is_named_alike_in_all_its_formes():
+    one, other = (NAMES.of_species[vocabulary().number("species", name)] for name in ("zacian", "zaciancrowned"))
+    assert one == other > 0
+
+
+def test_where_only_one_move_is_offered_that_is_what_is_done():
+    number = vocabulary().number("moves", "struggle")
+    view = set_only_move(random_views(COUNT, 1), number)
+    assert (named(view, 1, 0) == NAMES.of_move[number]).all()
+
+
+def test_moves_and_species_of_a_mod_have_classes_of_their_own():
+    for mod, moves, species in (("gen1", 164, 151), ("gen9", 600, 400)):
+        names = deed_names(mod)
+        assert len(np.unique(names.of_move)) - 1 >= moves
+        assert len(np.unique(names.of_species)) - 1 >= species
+        assert not np.isin(names.of_move[names.of_move > 0], names.of_species).any()
+        assert names.count == max(names.of_species) + 1
+        assert names.of_move[0] == names.of_species[0] == 0
+
+
+@pytest.mark.parametrize(("slots", "brought"), [(1, 6), (2, 4)])
+def test_the_head_is_small_beside_the_policy_and_answers_for_each_slot(slots: int, brought: int):
+    torch.manual_seed(0)
+    policies = [
+        Policy(
+            lambda width: PokemonEncoder(width, slots, MOD, brought),
+            lambda width: PokemonActionHead(width, slots),
+            PolicyConfig(foresight=foresight),
+            lambda width: PokemonForesightHead(width, NAMES.count),
+        )
+        for foresight in (False, True)
+    ]
+    without, with_head = map(parameter_count, policies)
+    assert 1 < with_head / without < 1.12
+    view = torch.from_numpy(random_views(COUNT, slots, brought))[:, None]
+    mask = torch.ones(COUNT, 1, action_space(slots, brought).size, dtype=torch.bool)
+    thoughts = policies[1](view, mask, torch.zeros(COUNT, 0)).foresight
+    assert thoughts.shape[:3] == (COUNT, 1, slots)
+    logits = policies[1].foresee(thoughts.flatten(0, 2))
+    assert logits.shape == (COUNT * slots, NAMES.count)
+    if slots > 1:
+        assert (thoughts[:, 0, 0] - thoughts[:, 0, 1]).abs().max() > 0.01
