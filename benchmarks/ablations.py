@@ -17,8 +17,8 @@ from benchmarks.report import Row, option_parser, print_table, run, write_figure
 from nemesis.core.config import build_config
 from nemesis.core.game import Game
 from nemesis.play.matches import Score, play
-from nemesis.play.players import Actor, PlayStyle
-from nemesis.play.policy_players import Manner, open_player
+from nemesis.play.players import PlayStyle, PolicyPlayer
+from nemesis.play.policy_players import PlayOptions, open_player
 from nemesis.play.scripted import open_opponent, opponent_names
 from nemesis.population.league import open_league
 from nemesis.presets import load_preset
@@ -35,18 +35,18 @@ QUICK = ("collection.decisions=256", "collection.slots=32")
 BASE = "base"
 TRAININGS: dict[str, tuple[str, ...]] = {
     BASE: (),
-    "no foresight": ("policy.foresight=false", "learner.foresight_weight=0"),
+    "no foresight": ("policy.opponent_model=false", "learner.opponent_model_weight=0"),
     "learning rate not annealed": ("learner.learning_rate=5e-4",),
     "reward stays dense": ("reward.dense_weight=1",),
     "reward sparse from the start": ("reward.dense_weight=0",),
     "advantages: half filtered out": ("learner.advantage_share=0.5",),
 }
-MANNERS: dict[str, Manner] = {
-    "base, last weights": Manner(weights="weights"),
-    f"base, ensemble of {ENSEMBLE}": Manner(ensemble=ENSEMBLE, weights="weights"),
-    "base, temperature 0.3": Manner(PlayStyle(temperature=0.3)),
-    "base, temperature 0": Manner(PlayStyle(temperature=0.0)),
-    "base, top-p 0.8": Manner(PlayStyle(top_p=0.8)),
+MANNERS: dict[str, PlayOptions] = {
+    "base, last weights": PlayOptions(weights="weights"),
+    f"base, ensemble of {ENSEMBLE}": PlayOptions(ensemble=ENSEMBLE, weights="weights"),
+    "base, temperature 0.3": PlayOptions(PlayStyle(temperature=0.3)),
+    "base, temperature 0": PlayOptions(PlayStyle(temperature=0.0)),
+    "base, top-p 0.8": PlayOptions(PlayStyle(top_p=0.8)),
 }
 
 
@@ -67,11 +67,11 @@ def main() -> None:
         }
         for name, config in configs.items():
             Console().print(f"{name}: training …")
-            train(config, _folder(folder, name), open_opposition=open_league)
+            train(config, _folder(folder, name), open_matchmaker=open_league)
         game = open_game_of(configs[BASE])
         matches = QUICK_MATCHES if options.quick else MATCHES
-        trained = {name: _player(_folder(folder, name), game, Manner()) for name in TRAININGS}
-        played = {name: _player(_folder(folder, BASE), game, manner) for name, manner in MANNERS.items()}
+        trained = {name: _player(_folder(folder, name), game, PlayOptions()) for name in TRAININGS}
+        played = {name: _player(_folder(folder, BASE), game, play_options) for name, play_options in MANNERS.items()}
         rows = [
             _row(name, player, trained[BASE], game, matches, options.seed)
             for name, player in (trained | played).items()
@@ -98,14 +98,14 @@ def _folder(root: Path, name: str) -> Path:
     return root / "".join(letter if letter.isalnum() else "-" for letter in name)
 
 
-def _player(folder: Path, game: Game, manner: Manner) -> Actor:
-    return open_player(folder, game, SLOTS, 0, manner)
+def _player(folder: Path, game: Game, play_options: PlayOptions) -> PolicyPlayer:
+    return open_player(folder, game, SLOTS, 0, play_options)
 
 
-def _row(name: str, player: Actor, base: Actor, game: Game, matches: int, seed: int) -> Row:
+def _row(name: str, player: PolicyPlayer, base: PolicyPlayer, game: Game, matches: int, seed: int) -> Row:
     strongest = opponent_names(game)[-1]
-    rivals = [open_opponent(game, strongest, seed), *([base] if player is not base else [])]
-    scores = play(game, player, rivals, matches=matches, slots=SLOTS, seed=seed + 1)
+    opponents = [open_opponent(game, strongest, seed), *([base] if player is not base else [])]
+    scores = play(game, player, opponents, matches=matches, slots=SLOTS, seed=seed + 1)
     shown = [_shown(score) for score in scores]
     return {"who": name, f"against_{strongest}": shown[0], "against_the_base": shown[1] if len(shown) > 1 else "–"}
 

@@ -19,7 +19,7 @@ from nemesis.games.pokemon.formats import find_format
 from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.settings import PokemonSettings
 from nemesis.play.players import PlayStyle
-from nemesis.play.policy_players import Manner, open_player
+from nemesis.play.policy_players import PlayOptions, open_player
 from nemesis.storage.policy_files import SHIPPED, policy_path
 
 BATTLES, QUICK_BATTLES = 1000, 60
@@ -61,8 +61,8 @@ def main() -> None:
     game = PokemonGame(find_format(options.format), settings)
     battles: int = options.battles or (QUICK_BATTLES if options.quick else BATTLES)
     policy: str = options.policy or f"{SHIPPED}{game.format.id}"
-    manner = Manner(PlayStyle.wanted(options.temperature, options.top_p), options.ensemble, options.weights)
-    player = open_player(policy_path(policy), game, SLOTS, options.seed, manner)
+    play_options = PlayOptions(PlayStyle.wanted(options.temperature, options.top_p), options.ensemble, options.weights)
+    player = open_player(policy_path(policy), game, SLOTS, options.seed, play_options)
     begun = time.monotonic()
     score = play_on_server(game, player, Meeting(options.opponent, battles, options.seed))
     seconds = time.monotonic() - begun

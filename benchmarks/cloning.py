@@ -24,9 +24,9 @@ from nemesis.core.game import FloatArray, Game
 from nemesis.core.trajectory import Trajectories
 from nemesis.data.dataset import open_dataset
 from nemesis.data.split import Shares, episodes_of
-from nemesis.data.validation import read_held_out
+from nemesis.data.validation import read_validation
 from nemesis.evaluation.run_evaluation import BEST
-from nemesis.evaluation.validation import Foretell, Prediction, foretell_by, predict
+from nemesis.evaluation.validation import Predictor, Validation, policy_predictor, validate
 from nemesis.presets import load_preset
 from nemesis.storage.policy_files import load_policy_file
 from nemesis.training.assembly import open_game_of
@@ -71,7 +71,7 @@ def main() -> None:
             load_preset(options.preset),
             [
                 f"data.sources={options.dataset}",
-                f"data.tested={TESTED}",
+                f"data.test={TESTED}",
                 f"seed={options.seed}",
                 *(QUICK if options.quick else ()),
                 *VARIANTS[name],
@@ -79,12 +79,12 @@ def main() -> None:
         )
         for name in options.variants
     }
-    settings = [f"data.sources={options.dataset}", f"data.tested={TESTED}"]
+    settings = [f"data.sources={options.dataset}", f"data.test={TESTED}"]
     one = build_config(RunConfig, load_preset(options.preset), settings)
     game = open_game_of(one)
-    tested = read_held_out(one.data, game, "tested")
-    told: dict[str, Prediction] = {
-        name: predict(foretell, tested, game) for name, foretell in _trivial(one, game, options.seed).items()
+    test = read_validation(one.data, game, "test")
+    told: dict[str, Validation] = {
+        name: validate(predict, test, game) for name, predict in _trivial(one, game, options.seed).items()
     }
     with tempfile.TemporaryDirectory() as temporary:
         for name, config in configs.items():
@@ -92,15 +92,15 @@ def main() -> None:
             Console().print(f"{name}: training …")
             train(config, folder)
             policy = load_policy_file(folder / BEST, game)
-            foretell = foretell_by(policy, torch.device("cpu"), config.learner.sequence_length)
-            told[name] = predict(foretell, tested, game)
+            predict = policy_predictor(policy, torch.device("cpu"), config.learner.sequence_length)
+            told[name] = validate(predict, test, game)
     rows = [_row(name, prediction) for name, prediction in told.items()]
     print_table(f"{options.dataset}: choices in battles that no run saw, in %", rows)
     if options.json:
         write_figures(options.json, {"rows": rows, "decisions": next(iter(told.values())).known})
 
 
-def _trivial(config: RunConfig, game: Game, seed: int) -> dict[str, Foretell]:
+def _trivial(config: RunConfig, game: Game, seed: int) -> dict[str, Predictor]:
     generator = np.random.default_rng(seed)
     (path,) = config.data.sources
     frequency = _frequency(Path(path), config.data.shares, game)
@@ -117,15 +117,15 @@ def _trivial(config: RunConfig, game: Game, seed: int) -> dict[str, Foretell]:
         weight[np.arange(part.decisions), greedy(part.view, part.mask, generator)] = 1.0
         return weight
 
-    def foreteller(weigh: Callable[[Trajectories], FloatArray]) -> Foretell:
-        def foretell(part: Trajectories) -> tuple[FloatArray, FloatArray]:
+    def foreteller(weigh: Callable[[Trajectories], FloatArray]) -> Predictor:
+        def predict(part: Trajectories) -> tuple[FloatArray, FloatArray]:
             # A little noise, so that whoever cannot tell actions apart ranks them by chance.
             noise = 1 + 1e-4 * generator.random(part.mask.shape, dtype=np.float32)
             weight = weigh(part) * part.mask * noise
             log_probs = np.log(np.maximum(weight / weight.sum(axis=1, keepdims=True), 1e-30))
             return log_probs, np.zeros(part.decisions, dtype=np.float32)
 
-        return foretell
+        return predict
 
     named = {"any legal action": even, "most frequent": frequent, "greedy": scripted}
     return {name: foreteller(weigh) for name, weigh in named.items()}
@@ -142,7 +142,7 @@ def _frequency(path: Path, shares: Shares, game: Game) -> FloatArray:
     return counts.astype(np.float32)
 
 
-def _row(name: str, told: Prediction) -> Row:
+def _row(name: str, told: Validation) -> Row:
     def percent(kind: str, count: int) -> float:
         return round(100 * told.top[kind][count], 1) if kind in told.top else float("nan")
 

@@ -36,7 +36,7 @@ from nemesis.data.writer import DatasetWriter
 from nemesis.evaluation.dataset_collection import collect
 from nemesis.evaluation.tournament import open_field
 from nemesis.games import open_game
-from nemesis.learners.behaviour_cloning import Cloning, CloningConfig
+from nemesis.learners.behaviour_cloning import BehaviourCloning, BehaviourCloningConfig
 from nemesis.policies.config import PolicyConfig, Size
 from nemesis.storage.policy_files import new_policy
 
@@ -91,7 +91,7 @@ def measure_speed(
     """Let blocks of updates from memory and from the feed take turns."""
     torch.manual_seed(seed)
     policy = new_policy(game, PolicyConfig(size=size))
-    learner = Cloning(policy, CloningConfig(), torch.device("cpu"), seed)
+    learner = BehaviourCloning(policy, BehaviourCloningConfig(), torch.device("cpu"), seed)
     with closing(_feed(game, path, augment, seed)) as feed:
         kept = [feed.take() for _ in range(updates)]
     learner.update(kept[0], 0.0)  # warms up
@@ -141,7 +141,7 @@ class _Pace:
     waited: float  # share of the time
 
 
-def _pace(learner: Cloning, batches: Iterator[Trajectories], updates: int) -> _Pace:
+def _pace(learner: BehaviourCloning, batches: Iterator[Trajectories], updates: int) -> _Pace:
     """Time so many updates."""
     decisions, waited = 0, 0.0
     started, worked = perf_counter(), thread_time()
@@ -172,7 +172,7 @@ def _feed_alone(game: Game, path: Path, augment: Sequence[str], seed: int) -> fl
 
 
 def _feed(game: Game, path: Path, augment: Sequence[str], seed: int) -> Feed:
-    config = DataConfig(sources={str(path): 1.0}, held_out=0.0, buffer=BUFFER, augment=tuple(augment))
+    config = DataConfig(sources={str(path): 1.0}, validation=0.0, buffer=BUFFER, augment=tuple(augment))
     return Feed(config, game, BATCH, seed)
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from benchmarks.report import MeasurementError, Row, option_parser, print_table, run, write_json
 from nemesis.core.game import Game
 from nemesis.games.pokemon import open_game
-from nemesis.play.players import RandomActor
+from nemesis.play.players import RandomPlayer
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy, parameter_count
 
@@ -58,7 +58,7 @@ def measure(name: str, rounds: int, seed: int) -> list[Row]:
 
 def _decisions(game: Game, count: int, seed: int) -> tuple[Tensor, Tensor]:
     """Return views and masks of decisions from the start of battles to their end, in random order."""
-    pool, actor, generator = game.pool(SLOTS, seed), RandomActor(seed), np.random.default_rng(seed)
+    pool, actor, generator = game.pool(SLOTS, seed), RandomPlayer(seed), np.random.default_rng(seed)
     views, masks = [], []
     for _ in range(16 * count // SLOTS):
         decisions, _ = pool.recv()

@@ -167,12 +167,12 @@ def _kill(training: Training, generator: random.Random, number: int) -> Row:
     candidates = family.actors if kind == "actor" else family.hosts
     if not candidates:
         raise MeasurementError(f"The run has no {kind} to kill.")
-    victim, lost = generator.choice(candidates), training.hosts_lost()
-    os.kill(victim, signal.SIGKILL)
+    target, lost = generator.choice(candidates), training.hosts_lost()
+    os.kill(target, signal.SIGKILL)
 
     def replaced() -> bool:
         now = training.family()
-        return victim not in now.everybody and len(now.actors if kind == "actor" else now.hosts) >= len(candidates)
+        return target not in now.everybody and len(now.actors if kind == "actor" else now.hosts) >= len(candidates)
 
     took = _wait(training, f"replace a {kind}", replaced, RECOVERY_LIMIT)
     _wait(training, f"go on without a {kind}", lambda: training.updates() > before, RECOVERY_LIMIT)

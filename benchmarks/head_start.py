@@ -22,7 +22,7 @@ from nemesis.play.matches import win_rate_interval
 from nemesis.population.league import open_league
 from nemesis.presets import load_preset
 from nemesis.storage.metrics import read_metrics
-from nemesis.storage.policy_files import read_facts
+from nemesis.storage.policy_files import read_header
 from nemesis.training.config import RunConfig
 from nemesis.training.run import train
 
@@ -55,7 +55,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     updates = options.updates or (QUICK_UPDATES if options.quick else UPDATES)
-    shape = read_facts(options.policy).policy.model_dump(mode="json")
+    shape = read_header(options.policy).policy.model_dump(mode="json")
     with tempfile.TemporaryDirectory() as temporary:
         folder: Path = options.runs or Path(temporary)
         curves = {}
@@ -71,7 +71,7 @@ def main() -> None:
                 RunConfig, settings, [*common, "exploiter.interval=0", *(QUICK if options.quick else ())]
             )
             Console().print(f"{name}: training …")
-            train(config, folder / name.replace(" ", "-"), open_opposition=open_league)
+            train(config, folder / name.replace(" ", "-"), open_matchmaker=open_league)
             curves[name] = _curve(folder / name.replace(" ", "-"), config.evaluation.matches)
     rows = [_row(name, point) for name, curve in curves.items() for point in curve]
     print_table(f"{options.preset}, {updates} updates of R-NaD: battles won, in %", rows)

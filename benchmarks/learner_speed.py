@@ -41,7 +41,7 @@ from nemesis.games.openspiel.encoder import LinearActionHead, VectorEncoder
 from nemesis.learners.ppo import PPO, PPOConfig
 from nemesis.learners.rnad import RNaD, RNaDConfig
 from nemesis.play.pairings import MAIN, SELF_PLAY
-from nemesis.play.players import Actor
+from nemesis.play.players import PolicyPlayer
 from nemesis.play.serial import SerialCollection
 from nemesis.policies.config import PolicyConfig, dimensions
 from nemesis.policies.policy import Policy, parameter_count
@@ -91,7 +91,7 @@ def main() -> None:
 def measure_inference(batch: int, rounds: int, seed: int) -> Row:
     """Play with our actor and with the plain one."""
     policy, plain = _policies(SIZE, seed)
-    ours, peer = Actor(policy, batch, CPU, seed), PlainActor(plain, batch, seed)
+    ours, peer = PolicyPlayer(policy, batch, CPU, seed), PlainActor(plain, batch, seed)
     batches = [_decisions(batch, SIZE, np.random.default_rng([seed, number])) for number in range(8)]
     for decisions in batches:
         choices = ours.act(decisions)

@@ -17,7 +17,7 @@ from nemesis.deploy.pokemon.poke_env_opponent import PREFIX
 from nemesis.evaluation import dataset_collection as collecting
 from nemesis.evaluation import tournament
 from nemesis.play.matches import Score
-from nemesis.play.policy_players import Manner
+from nemesis.play.policy_players import PlayOptions
 from nemesis.presets import load_preset
 from nemesis.training.config import RunConfig
 from nemesis.training.run import train
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def _recorded(path: Path, quick: bool, seed: int) -> Path:
-    field = tournament.open_field(PLAYERS, GAME, (), Manner())
+    field = tournament.open_field(PLAYERS, GAME, (), PlayOptions())
     say = Console().print
     card = collecting.collect(field, path, matches=QUICK_RECORDED if quick else RECORDED, seed=seed, tell=say)
     say(f"{card.summary.total.decisions:,} decisions of {card.summary.total.battles:,} battles.")
@@ -82,10 +82,10 @@ def _trained(name: str, dataset: Path, folder: Path, updates: int, seed: int) ->
 def _row(name: str, runs: dict[str, Path], matches: int, seed: int) -> Row:
     """Measure the averaged weights of a run against those of the first run, and against poke-env."""
     base = next(iter(runs))
-    rivals = [OPPONENT, "greedy", *([] if name == base else [str(runs[base])])]
+    opponents = [OPPONENT, "greedy", *([] if name == base else [str(runs[base])])]
     scores: list[Score] = []
-    for rival in rivals:
-        field = tournament.open_field([str(runs[name]), rival], None, (), Manner())
+    for opponent in opponents:
+        field = tournament.open_field([str(runs[name]), opponent], None, (), PlayOptions())
         (pair,) = tournament.run_tournament(field, matches=matches, seed=seed).pairs
         scores.append(pair.score)
     return {

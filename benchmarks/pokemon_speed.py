@@ -35,7 +35,7 @@ from nemesis.games.pokemon.formats import find_format
 from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.hosts.node import find_node, installed_host
 from nemesis.games.pokemon.hosts.pool import BattlePool
-from nemesis.games.pokemon.hosts.warm_hosts import HostStock
+from nemesis.games.pokemon.hosts.warm_hosts import WarmHosts
 from nemesis.games.pokemon.settings import PokemonSettings
 from nemesis.games.pokemon.teams.team_sets import load_team_set
 
@@ -93,7 +93,7 @@ def measure(battle_format: str, budget: Budget, seed: int) -> dict[str, Any]:
     """Return all figures of a format."""
     teams = format_teams(battle_format)
     _say(f"{battle_format}: the simulator alone …")
-    stock, overlaid = (_alone(battle_format, overlay, teams, budget.alone, seed) for overlay in (False, True))
+    warm_hosts, overlaid = (_alone(battle_format, overlay, teams, budget.alone, seed) for overlay in (False, True))
     pools = []
     for hosts in HOSTS:
         _say(f"{battle_format}: a pool with {hosts} host{'s' * (hosts > 1)} …")
@@ -106,10 +106,10 @@ def measure(battle_format: str, budget: Budget, seed: int) -> dict[str, Any]:
         "poke_env": peer.decisions,
         "nemesis": ours.decisions,
         "ratio": ours.decisions / peer.decisions,
-        "overlay_gain": overlaid / stock,
+        "overlay_gain": overlaid / warm_hosts,
         "share_of_limit": pools[0].speed.decisions / overlaid,
         "share_of_limit_per_cpu_second": pools[0].per_host_second / overlaid,
-        "stock_alone": stock,
+        "stock_alone": warm_hosts,
         "overlaid_alone": overlaid,
         "one_host": pools[0].speed.decisions,
         "two_hosts": pools[1].speed.decisions,
@@ -207,7 +207,7 @@ def format_teams(battle_format: str) -> Sequence[str]:
     """Return the packed teams that ship for a format; none where the simulator draws them."""
     if find_format(battle_format).generated:
         return ()
-    return load_team_set(battle_format, None, "all", HostStock("bundled").check_teams).packed
+    return load_team_set(battle_format, None, "all", WarmHosts("bundled").check_teams).packed
 
 
 def _alone(battle_format: str, overlay: bool, teams: Sequence[str], seconds: float, seed: int) -> float:

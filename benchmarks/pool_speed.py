@@ -10,7 +10,7 @@ from time import process_time
 from benchmarks.report import Row, option_parser, print_table, run, write_json
 from nemesis.core.game import MatchPool
 from nemesis.games.openspiel import open_game
-from nemesis.play.players import RandomActor
+from nemesis.play.players import RandomPlayer
 
 GAMES = (
     "kuhn_poker",
@@ -44,7 +44,7 @@ def _measure(name: str, rounds: int, seed: int) -> Row:
 
 def _speed(pool: MatchPool, steps: int, seed: int) -> float:
     """Return decisions per CPU second, choosing actions included."""
-    actor, decisions, started = RandomActor(seed), 0, process_time()
+    actor, decisions, started = RandomPlayer(seed), 0, process_time()
     for _ in range(steps):
         waiting, _ = pool.recv()
         decisions += len(waiting)

@@ -18,11 +18,11 @@ from nemesis.actors.inference import Line
 from nemesis.actors.shared_memory import Block, Columns, Follower, SharedWeights
 from nemesis.core.errors import UserError
 from nemesis.core.game import Decisions, FloatArray, Game, IntArray
-from nemesis.play.collector import Clock, Collector, Counts
-from nemesis.play.pairings import Lineups, Outcomes, PlayerSource
-from nemesis.play.players import Actor, Choices
+from nemesis.play.collector import Clock, Collector, PlayCounts
+from nemesis.play.pairings import Outcomes, Pairings, PlayerSource
+from nemesis.play.players import Choices, PolicyPlayer
 from nemesis.play.seating import LearningPlayer
-from nemesis.play.serial import OpenPlayer, frozen_players, memory_stride, open_cast
+from nemesis.play.serial import OpenPlayer, frozen_players, memory_stride, open_seating
 from nemesis.policies.policy import Policy
 from nemesis.training.assembly import build_policy, open_game_of
 from nemesis.training.config import RunConfig
@@ -39,7 +39,7 @@ class ActorTask:
     folder: Path
     seed: int
     portion: int  # decisions of the main learner in one hand-over
-    lineups: Lineups
+    pairings: Pairings
     weights: Mapping[str, SharedWeights]
     block: Block
     line: Line | None  # to the inference process, where there is one
@@ -53,7 +53,7 @@ class Handover:
     learner: str
     columns: Columns
     outcomes: Outcomes | None  # with the first part of a harvest
-    counts: Counts | None
+    counts: PlayCounts | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,12 @@ class Release:
     """Says that the block may be written again."""
 
 
-class FollowingActor:
+class FollowingPlayer:
     """Plays with the weights that a learner publishes, from the moment that they are there."""
 
     def __init__(self, policy: Policy, weights: SharedWeights, slots: int, seed: int) -> None:
         self._follower = Follower(policy, weights)
-        self._actor = Actor(policy, slots, torch.device("cpu"), seed)
+        self._actor = PolicyPlayer(policy, slots, torch.device("cpu"), seed)
         self.version = 0
 
     def act(self, decisions: Decisions) -> Choices:
@@ -109,16 +109,16 @@ class _Play:
         slots = config.collection.slots
         learning, open_frozen = self._remote_players(task.line) if task.line else self._local_players()
         self._pool = self._game.pool(slots, task.seed)
-        self._cast = open_cast(self._game, slots, task.lineups, learning, open_frozen, task.seed)
+        self._seating = open_seating(self._game, slots, task.pairings, learning, open_frozen, task.seed)
         self._collector = Collector(
-            self._game, self._pool, self._cast, memory_stride(config), Clock(), config.policy.foresight
+            self._game, self._pool, self._seating, memory_stride(config), Clock(), config.policy.opponent_model
         )
 
     def go(self) -> None:
         with closing(self._pool):
             while True:
                 while self._learner.poll():
-                    self._heed(self._learner.recv())
+                    self._handle(self._learner.recv())
                 self._collector.step()
                 self._task.heartbeat.add_(1)
                 if self._collector.ready >= self._task.portion:
@@ -128,7 +128,7 @@ class _Play:
         """Return policies in this process."""
         task, game, slots = self._task, self._game, self._task.config.collection.slots
         learning: dict[str, LearningPlayer] = {
-            name: FollowingActor(build_policy(task.config, game).eval(), weights, slots, task.seed + 1 + number)
+            name: FollowingPlayer(build_policy(task.config, game).eval(), weights, slots, task.seed + 1 + number)
             for number, (name, weights) in enumerate(task.weights.items())
         }
         return learning, frozen_players(game, slots, torch.device("cpu"), task.folder)
@@ -141,17 +141,17 @@ class _Play:
         }
         return learning, lambda source, _: line.player(source)
 
-    def _heed(self, message: Release | Lineups) -> None:
+    def _handle(self, message: Release | Pairings) -> None:
         if isinstance(message, Release):
             self._may_write = True
         else:
-            self._cast.follow(message)
+            self._seating.follow(message)
 
     def _hand_over(self) -> None:
-        harvest = self._collector.harvest()
-        outcomes: Outcomes | None = harvest.outcomes
-        counts: Counts | None = self._collector.take_counts()
-        for name, trajectories in harvest.episodes.items():
+        experience = self._collector.experience()
+        outcomes: Outcomes | None = experience.outcomes
+        counts: PlayCounts | None = self._collector.take_counts()
+        for name, trajectories in experience.episodes.items():
             for part in trajectories.portions(room(self._task.portion)):
                 self._await_block()
                 columns = self._task.block.write(part.arrays())
@@ -163,7 +163,7 @@ class _Play:
         """Wait until the learner has read what is in the block, and show in the meantime signs of life."""
         while not self._may_write:
             if self._learner.poll(_SIGN_OF_LIFE):
-                self._heed(self._learner.recv())
+                self._handle(self._learner.recv())
             self._task.heartbeat.add_(1)
 
 

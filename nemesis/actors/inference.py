@@ -21,7 +21,7 @@ from nemesis.actors.shared_memory import Block, Columns, Follower, SharedWeights
 from nemesis.core.errors import UserError
 from nemesis.core.game import SEATS, Decisions, FloatArray, Game, IntArray
 from nemesis.play.pairings import PlayerSource
-from nemesis.play.players import AS_IT_IS, Actor, Choices
+from nemesis.play.players import DEFAULT_STYLE, Choices, PolicyPlayer
 from nemesis.storage.policy_files import load_policy_file, style_of
 from nemesis.training.assembly import build_policy, choose_device, open_game_of
 from nemesis.training.config import RunConfig
@@ -180,11 +180,11 @@ class Inference:
             questions: dict[PlayerSource, list[tuple[int, Columns]]] = {}
             for pipe in connection.wait(self._actors):
                 number = self._actors.index(pipe)  # type: ignore[arg-type]
-                self._heed(number, questions)
+                self._handle(number, questions)
             for source, asked in questions.items():
                 self._answer(source, asked)
 
-    def _heed(self, number: int, questions: dict[PlayerSource, list[tuple[int, Columns]]]) -> None:
+    def _handle(self, number: int, questions: dict[PlayerSource, list[tuple[int, Columns]]]) -> None:
         message = self._actors[number].recv()
         if isinstance(message, _Hello):
             for source, player in list(self._players.items()):
@@ -244,17 +244,17 @@ class Inference:
                 file = self._task.folder / source.name
                 policy, style = load_policy_file(file, self._game), style_of(file)
             else:
-                policy, style = build_policy(self._task.config, self._game).eval(), AS_IT_IS
+                policy, style = build_policy(self._task.config, self._game).eval(), DEFAULT_STYLE
             policy.to(self._device)
             slots, seed = self._slots * len(self._actors), self._task.seed + self._opened
             self._opened += 1
-            actor = Actor(policy, slots, self._device, seed, style)
+            actor = PolicyPlayer(policy, slots, self._device, seed, style)
             self._players[source] = _Player(actor, None if weights is None else Follower(policy, weights))
         return self._players[source]
 
 
 @dataclass(slots=True)
 class _Player:
-    actor: Actor
+    actor: PolicyPlayer
     follower: Follower | None  # of a learner
     users: set[int] = field(default_factory=set)  # actors

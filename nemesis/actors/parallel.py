@@ -34,10 +34,10 @@ from nemesis.actors.shared_memory import Block, SharedWeights, shared_zeros
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
 from nemesis.core.interrupts import Stop, StoppedError, never
-from nemesis.core.trajectory import Trajectories, joined
+from nemesis.core.trajectory import Trajectories, concatenate
 from nemesis.play import pairings as pairings
-from nemesis.play.collector import Clock, Counts, Harvest
-from nemesis.play.pairings import MAIN, Lineups, Outcomes, PlayerSource
+from nemesis.play.collector import Clock, Experience, PlayCounts
+from nemesis.play.pairings import MAIN, Outcomes, Pairings, PlayerSource
 from nemesis.policies.policy import Policy
 from nemesis.training.config import RunConfig
 
@@ -75,17 +75,17 @@ class ParallelCollection:
         config: RunConfig,
         game: Game,
         learners: Mapping[str, Policy],
-        lineups: Lineups,
+        pairings: Pairings,
         folder: Path,
         seed: int,
         clock: Clock,
     ) -> None:
         self._clock = clock
-        self.counts = Counts()
+        self.counts = PlayCounts()
         self._config = config
         self._game = game
         self._folder = folder
-        self._lineups = lineups
+        self._pairings = pairings
         self._weights = {name: SharedWeights(policy) for name, policy in learners.items()}
         self._portion = -(-config.collection.decisions // config.collection.actors)
         state_size = max(policy.state_size for policy in learners.values())
@@ -102,7 +102,7 @@ class ParallelCollection:
 
     @property
     def players(self) -> set[PlayerSource]:
-        return self._lineups.players
+        return self._pairings.players
 
     @property
     def pids(self) -> list[int]:
@@ -118,17 +118,17 @@ class ParallelCollection:
     def metrics(self) -> dict[str, float]:
         return {}
 
-    def follow(self, lineups: Lineups) -> None:
-        if lineups == self._lineups:
+    def follow(self, pairings: Pairings) -> None:
+        if pairings == self._pairings:
             return
-        self._lineups = lineups
+        self._pairings = pairings
         for post in self._posts:
-            self._tell(post, lineups)
+            self._tell(post, pairings)
 
     def publish(self, name: str, policy: Policy, version: int) -> None:
         self._weights[name].publish(policy, version)
 
-    def collect(self, decisions: int, stop: Stop = never) -> Harvest:
+    def collect(self, decisions: int, stop: Stop = never) -> Experience:
         if not self._posts:
             self._start()
         while sum(part.decisions for message, part in self._taken if message.learner == MAIN) < decisions:
@@ -146,7 +146,9 @@ class ParallelCollection:
                 outcomes.append(message.outcomes)
             if message.counts is not None:  # counted only now, so that nothing counts that nobody learns from
                 self.counts.add(message.counts)
-        return Harvest({name: joined(parts) for name, parts in episodes.items()}, pairings.joined(outcomes))
+        return Experience(
+            {name: concatenate(parts) for name, parts in episodes.items()}, pairings.concatenate(outcomes)
+        )
 
     def tend(self) -> None:
         """Replace actors that have died; what they had handed over waits for `collect`.
@@ -162,7 +164,7 @@ class ParallelCollection:
         return {"counts": self.counts.state(), "started": self._started}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        self.counts = Counts.restored(snapshot["counts"])
+        self.counts = PlayCounts.restored(snapshot["counts"])
         self._started = snapshot["started"]
 
     def close(self) -> None:
@@ -196,7 +198,7 @@ class ParallelCollection:
             folder=self._folder,
             seed=self._new_seed(),
             portion=self._portion,
-            lineups=self._lineups,
+            pairings=self._pairings,
             weights=self._weights,
             block=block,
             line=self._inference.lines[number] if self._inference else None,
@@ -243,7 +245,7 @@ class ParallelCollection:
                 self._take(post)
         post.connection.close()
 
-    def _tell(self, post: _Post, message: Release | Lineups) -> None:
+    def _tell(self, post: _Post, message: Release | Pairings) -> None:
         try:
             post.connection.send(message)
         except OSError:

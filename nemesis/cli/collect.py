@@ -50,13 +50,13 @@ def collect(
     from nemesis.evaluation import dataset_collection as collecting
     from nemesis.evaluation import tournament
     from nemesis.play.players import PlayStyle
-    from nemesis.play.policy_players import Manner
+    from nemesis.play.policy_players import PlayOptions
 
     torch.set_num_threads(1)
     settings = [one for one in others if one.startswith(_SETTING) and "=" in one]
     players = [player, *(one for one in others if one not in settings)]
-    manner = Manner(PlayStyle.wanted(temperature, top_p), weights="weights" if last else "average")
-    field = tournament.open_field(players, game, settings, manner)
+    play_options = PlayOptions(PlayStyle.wanted(temperature, top_p), weights="weights" if last else "average")
+    field = tournament.open_field(players, game, settings, play_options)
     card = collecting.collect(
         field,
         out,

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from nemesis.core.errors import UserError
 
 if TYPE_CHECKING:
-    from nemesis.play.policy_players import Manner
+    from nemesis.play.policy_players import PlayOptions
 
 _SETTING = "pokemon."
 
@@ -68,22 +68,24 @@ def evaluate(
         _check_writable(json)
     from nemesis.evaluation import strength as evaluation
     from nemesis.play.players import PlayStyle
-    from nemesis.play.policy_players import Manner
+    from nemesis.play.policy_players import PlayOptions
     from nemesis.storage.policy_files import policy_path
 
     settings = [one for one in others if one.startswith(_SETTING) and "=" in one]
-    rivals = [one for one in others if one not in settings]
-    if rivals and opponent:
+    opponents = [one for one in others if one not in settings]
+    if opponents and opponent:
         raise UserError("--opponent is for a single player; with several, name all of them in a row.")
-    alone = not rivals and not policy_path(player).is_file()
+    alone = not opponents and not policy_path(player).is_file()
     if alone and (game or last or (temperature, top_p, ensemble) != (None, None, 1)):
         raise UserError(
             "--game, --temperature, --top-p, --ensemble and --last are for several players; name them in a row."
         )
     result: _Result
     if not alone:
-        manner = Manner(PlayStyle.wanted(temperature, top_p), ensemble, "weights" if last else "average")
-        result = _tournament([player, *rivals], game, settings, matches, opponent, replays, folder, seed, manner)
+        play_options = PlayOptions(PlayStyle.wanted(temperature, top_p), ensemble, "weights" if last else "average")
+        result = _tournament(
+            [player, *opponents], game, settings, matches, opponent, replays, folder, seed, play_options
+        )
     else:
         result = evaluation.evaluate(Path(player), seed, matches, opponent or None, replays, settings)
     rows = result.rows()
@@ -103,7 +105,7 @@ def _tournament(
     replays: int,
     folder: Path,
     seed: int,
-    manner: "Manner",
+    play_options: "PlayOptions",
 ) -> _Result:
     """Let several players meet; a policy file that stands alone meets the game's fixed opponents."""
     import torch
@@ -112,10 +114,10 @@ def _tournament(
     from nemesis.play.scripted import opponent_names
 
     torch.set_num_threads(1)
-    field = tournament.open_field(players, game, settings, manner)
+    field = tournament.open_field(players, game, settings, play_options)
     if len(players) == 1:
         field = tournament.open_field(
-            [*players, *opponent_names(field.game, opponents or None)], game, settings, manner
+            [*players, *opponent_names(field.game, opponents or None)], game, settings, play_options
         )
     return tournament.run_tournament(
         field,

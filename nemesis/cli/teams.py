@@ -11,14 +11,14 @@ def check(battle_format: str, /, *sources: str) -> int:
         sources: files or folders of teams, or names of sets that ship; the format's own set unless given
     """
     from nemesis.games.pokemon.formats import find_format
-    from nemesis.games.pokemon.hosts.warm_hosts import HostStock
-    from nemesis.games.pokemon.teams.team_sets import judge_teams, problem_lines
+    from nemesis.games.pokemon.hosts.warm_hosts import WarmHosts
+    from nemesis.games.pokemon.teams.team_sets import problem_lines, validate_teams
 
     known = find_format(battle_format).id
-    stock = HostStock("bundled")
+    warm_hosts = WarmHosts("bundled")
     all_valid = True
     for source in sources or (known,):
-        judged = judge_teams(known, source, stock.check_teams)
+        judged = validate_teams(known, source, warm_hosts.check_teams)
         bad = [each for each in judged if each.problems]
         print(f"{source}: {len(judged) - len(bad)} of {len(judged)} teams are valid in {known}")
         for line in problem_lines(bad):

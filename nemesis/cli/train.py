@@ -35,7 +35,7 @@ def train(
         training.Run(config, run, open_league).close()
         print(resolved_yaml(config), end="")
     else:
-        training.train(config, run, open_opposition=open_league)
+        training.train(config, run, open_matchmaker=open_league)
 
 
 def resume(run: Path, /, *overrides: str) -> None:
@@ -48,4 +48,4 @@ def resume(run: Path, /, *overrides: str) -> None:
     from nemesis.population.league import open_league
     from nemesis.training import run as training
 
-    training.resume(run, overrides, open_opposition=open_league)
+    training.resume(run, overrides, open_matchmaker=open_league)

@@ -59,7 +59,7 @@ class GameSpec:
     actions: int
     utility_scale: float  # the largest |return| of a match; learning sees returns divided by it
     view_bytes: int  # of one number of a view
-    views: str  # the version of the view record: a policy reads the one that it was trained on, and no other
+    view_version: str  # the version of the view record: a policy reads the one that it was trained on, and no other
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,17 +204,17 @@ class ShapedGame(Protocol):
 
 
 @runtime_checkable
-class ForesightGame(Protocol):
+class OpponentModelGame(Protocol):
     """A game in which both seats decide at once, and what one does can be named as the other sees it.
 
     A seat does one thing or several at a time, its *deeds*; each is one of a fixed number of classes.
     """
 
-    def deeds(self, view: npt.NDArray[Any], action: IntArray) -> npt.NDArray[np.int16]:
+    def action_classes(self, view: npt.NDArray[Any], action: IntArray) -> npt.NDArray[np.int16]:
         """Return the classes of what seats with these views (n, view) do by actions (n,), −1 for none: (n, deed)."""
         ...
 
-    def foresight_head(self, width: int) -> Any:
+    def opponent_model_head(self, width: int) -> Any:
         """Return a torch module that foresees the deeds of the other seat.
 
         (features (…, width), what the encoder pointed out) → thoughts (…, deed, thought), and its method `logits`:

@@ -35,13 +35,15 @@ class Trajectories:
     memory: FloatArray  # (kept, state)
 
     potential: FloatArray | None = None  # (decision,) how far the seat is ahead, if getting ahead is rewarded
-    rival: npt.NDArray[np.int16] | None = None  # (decision, deed) what the opponent did at that moment, −1 if unknown
+    opponent_action: npt.NDArray[np.int16] | None = (
+        None  # (decision, deed) what the opponent did at that moment, −1 if unknown
+    )
     known: BoolArray | None = None  # (decision,) whether the action is known, −1 where not; None if all are
 
     possible: BoolArray | None = (
         None  # (decision, action) what an unknown action may have been, none where nobody knows
     )
-    decided: BoolArray | None = None  # (episode,) whether the result came by play; None if all did
+    terminated: BoolArray | None = None  # (episode,) whether the result came by play; None if all did
 
     @property
     def decisions(self) -> int:
@@ -130,7 +132,7 @@ class Trajectories:
             match=self.match[episodes],
             seat=self.seat[episodes],
             result=self.result[episodes],
-            decided=None if self.decided is None else self.decided[episodes],
+            terminated=None if self.terminated is None else self.terminated[episodes],
             memory_row=np.searchsorted(rows, self.memory_row[kept]),
             memory=self.memory[kept],
         )
@@ -138,17 +140,17 @@ class Trajectories:
 
 _ALWAYS = ("view", "mask", "action", "log_prob", "value", "version", "tick")
 _OF_ACTIONS = ("mask", "possible")
-_PER_DECISION = (*_ALWAYS, "potential", "rival", "known", "possible")
+_PER_DECISION = (*_ALWAYS, "potential", "opponent_action", "known", "possible")
 
 
-def joined(parts: Sequence[Trajectories]) -> Trajectories:
+def concatenate(parts: Sequence[Trajectories]) -> Trajectories:
     """Return the episodes of several batches as one; potentials are not computed yet."""
     if len(parts) == 1:
         return parts[0]
     first_row = np.cumsum([0] + [part.decisions for part in parts])
     starts = [part.offsets[:-1] + row for part, row in zip(parts, first_row, strict=False)]
     remembering = [part.memory for part in parts if len(part.memory_row)]
-    rivals = [part.rival for part in parts if part.rival is not None]
+    opponent_actions = [part.opponent_action for part in parts if part.opponent_action is not None]
     return Trajectories(
         **{name: np.concatenate([getattr(part, name) for part in parts]) for name in _ALWAYS},
         offsets=np.concatenate([*starts, first_row[-1:]]),
@@ -157,10 +159,10 @@ def joined(parts: Sequence[Trajectories]) -> Trajectories:
         result=np.concatenate([part.result for part in parts]),
         memory_row=np.concatenate([part.memory_row + row for part, row in zip(parts, first_row, strict=False)]),
         memory=np.concatenate(remembering) if remembering else parts[0].memory,
-        rival=np.concatenate(rivals) if len(rivals) == len(parts) else None,
+        opponent_action=np.concatenate(opponent_actions) if len(opponent_actions) == len(parts) else None,
         known=_joined_flags([part.known for part in parts], [part.decisions for part in parts]),
         possible=_joined_possible(parts),
-        decided=_joined_flags([part.decided for part in parts], [part.episodes for part in parts]),
+        terminated=_joined_flags([part.terminated for part in parts], [part.episodes for part in parts]),
     )
 
 

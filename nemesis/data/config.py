@@ -35,13 +35,13 @@ class DataConfig(Settings):
     sources: Annotated[dict[str, Weight], BeforeValidator(_weighted)] = Field(
         {}, description="folders of datasets with their weights: how many of the decisions come from each"
     )
-    held_out: float = Field(
+    validation: float = Field(
         0.05, ge=0, lt=1, description="share of the groups of battles that is never learned from, chosen by their ids"
     )
-    tested: float = Field(
+    test: float = Field(
         0.0, ge=0, lt=1, description="share of the battles that the run does not even judge itself by, to test it later"
     )
-    held_out_decisions: int = Field(
+    validation_decisions: int = Field(
         50_000, ge=1, description="of them, as many as are predicted at each evaluation, and kept in memory"
     )
     buffer: int = Field(
@@ -57,4 +57,4 @@ class DataConfig(Settings):
 
     @property
     def shares(self) -> Shares:
-        return Shares(self.held_out, self.tested)
+        return Shares(self.validation, self.test)

@@ -55,7 +55,7 @@ class Card(Settings):
                 *self.summary.lines(),
                 "",
                 f"{len(self.shards)} shard{'s' if len(self.shards) > 1 else ''}, {size / 1e6:,.1f} MB. "
-                f"Views of version `{self.kind.views}`: {self.kind.view_size} numbers, {self.kind.actions} actions.",
+                f"Views of version `{self.kind.view_version}`: {self.kind.view_size} numbers, {self.kind.actions} actions.",
                 f"Content: `sha256:{self.hash}`.",
                 "",
             ]
@@ -185,9 +185,9 @@ def _check_fits(path: Path, card: Card, spec: GameSpec, any_format: bool) -> Non
     theirs, ours = card.kind, Kind.of(spec)
     if theirs.game.partition(":")[0] != ours.game.partition(":")[0]:
         raise DatasetError(f"{path} is of {theirs.game}, and what plays here is {ours.game}.")
-    if theirs.views != ours.views:
+    if theirs.view_version != ours.view_version:
         raise DatasetError(
-            f"{path} has views of version {theirs.views}, and this Nemesis makes and reads {ours.views}; make the "
+            f"{path} has views of version {theirs.view_version}, and this Nemesis makes and reads {ours.view_version}; make the "
             "dataset again."
         )
     if theirs.model_copy(update={"game": ours.game}) != ours:

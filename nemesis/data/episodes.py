@@ -80,7 +80,7 @@ class Episodes:
     def trajectories(self, actions: int, version: int) -> Trajectories:
         """Return the episodes as a learner takes them, as if a policy of this version had played them."""
         known = self.known
-        decided = self.ending == "played"
+        terminated = self.ending == "played"
 
         def unpacked(bits: Bytes) -> BoolArray:
             return np.unpackbits(bits, axis=1, count=actions).view(np.bool_)
@@ -101,7 +101,7 @@ class Episodes:
             memory=np.zeros((0, 0), dtype=np.float32),
             known=None if known.all() else known,
             possible=None if self.possible is None else unpacked(self.possible),
-            decided=None if decided.all() else decided,
+            terminated=None if terminated.all() else terminated,
         )
 
 
@@ -112,7 +112,7 @@ _PER_DECISION = tuple(
 )
 
 
-def joined(parts: Sequence[Episodes]) -> Episodes:
+def concatenate(parts: Sequence[Episodes]) -> Episodes:
     """Return the episodes of several batches as one."""
     if len(parts) == 1:
         return parts[0]

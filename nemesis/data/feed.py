@@ -19,7 +19,7 @@ from nemesis.core.game import Game
 from nemesis.core.trajectory import Trajectories
 from nemesis.data.config import DataConfig
 from nemesis.data.dataset import open_dataset
-from nemesis.data.episodes import Episodes, joined
+from nemesis.data.episodes import Episodes, concatenate
 from nemesis.data.preparation import Preparation
 from nemesis.data.stream import Place, Stream
 
@@ -118,7 +118,7 @@ class Feed:
             part for stream, wanted in zip(self._streams, self._wanted(), strict=True) for part in stream.take(wanted)
         ]
         places = tuple(stream.place for stream in self._streams)
-        return _Batch(self._prepare(joined(parts), number), _Position(number + 1, places))
+        return _Batch(self._prepare(concatenate(parts), number), _Position(number + 1, places))
 
     def _prepare(self, episodes: Episodes, number: int) -> Trajectories:
         rank, parts = self._part

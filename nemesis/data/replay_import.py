@@ -29,7 +29,7 @@ from nemesis.games.pokemon.formats import Format, find_format
 from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.replays.reading import Read, ReplayBattle, ReplayError, SeatDecisions, guessed_numbers
 from nemesis.games.pokemon.replays.sources import Replay, ReplaySources, format_of
-from nemesis.games.pokemon.replays.usage import Counts, Usage
+from nemesis.games.pokemon.replays.usage import Usage, UsageCounts
 from nemesis.games.pokemon.views.layout import PHASES, POSITION
 
 _BATCH = 16  # battles that a host is given at once,
@@ -151,7 +151,7 @@ def import_replays(
     return report
 
 
-def _usual(replays: ReplaySources, readers: ReplayReaders, watch: Callable[[float], None]) -> Counts:
+def _usual(replays: ReplaySources, readers: ReplayReaders, watch: Callable[[float], None]) -> UsageCounts:
     """Return what is usual in all of the sources, be they in the dataset or not."""
     usage = Usage()
     for counts in readers.usage(_batches(replays, set(), ImportReport(""))):

@@ -11,7 +11,7 @@ from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.hosts.host_process import HostError
 from nemesis.games.pokemon.replays.reading import ReplayBattle, ReplayError, ReplayReader
 from nemesis.games.pokemon.replays.sources import Replay
-from nemesis.games.pokemon.replays.usage import Counts
+from nemesis.games.pokemon.replays.usage import UsageCounts
 
 Result = tuple[str, ReplayBattle | ReplayError]  # where the replay stands, and what it tells
 T = TypeVar("T")
@@ -28,7 +28,7 @@ class ReplayReaders:
         self._game = game
         self._count = count
         self._played = not unfinished
-        self._usual: Counts | None = None
+        self._usual: UsageCounts | None = None
         self._idle: SimpleQueue[ReplayReader] = SimpleQueue()
         self._threads = ThreadPoolExecutor(count)
 
@@ -42,16 +42,16 @@ class ReplayReaders:
         while not self._idle.empty():
             self._idle.get().close()
 
-    def usage(self, batches: Iterator[list[Replay]]) -> Iterator[Counts]:
+    def usage(self, batches: Iterator[list[Replay]]) -> Iterator[UsageCounts]:
         """Yield what replays tell of teams."""
 
-        def count(reader: ReplayReader, batch: list[Replay]) -> list[Counts]:
+        def count(reader: ReplayReader, batch: list[Replay]) -> list[UsageCounts]:
             return [reader.usage([one.log for one in batch], played=self._played)]
 
         for counts in self._each(batches, count, lambda _, __: {}):
             yield from counts
 
-    def complete(self, usual: Counts) -> None:
+    def complete(self, usual: UsageCounts) -> None:
         """From now on, fill in what logs do not tell."""
         self._usual = usual
         for _ in range(self._count):

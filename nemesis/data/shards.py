@@ -65,7 +65,7 @@ class Kind(Settings):
     """What all shards of a dataset share: the game, and how wide its columns are."""
 
     game: str
-    views: str  # version of the view record
+    view_version: str  # version of the view record
     view_size: int
     view_bytes: int
     actions: int
@@ -74,7 +74,7 @@ class Kind(Settings):
     def of(spec: GameSpec) -> "Kind":
         return Kind(
             game=spec.name,
-            views=spec.views,
+            view_version=spec.view_version,
             view_size=spec.view_size,
             view_bytes=spec.view_bytes,
             actions=spec.actions,

@@ -12,23 +12,23 @@ import numpy as np
 from nemesis.core.game import BoolArray, IntArray
 from nemesis.data.episodes import Episodes, Texts
 
-Split: TypeAlias = Literal["train", "held_out", "tested"]
+Split: TypeAlias = Literal["train", "validation", "test"]
 _SCALE = 1 << 64
 
 
 class Shares(NamedTuple):
     """How much of all battles a run does not learn from."""
 
-    held_out: float  # by which it is judged while it learns
-    tested: float = 0.0  # which it never sees
+    validation: float  # by which it is judged while it learns
+    test: float = 0.0  # which it never sees
 
 
 def belonging(group: Texts, split: Split, shares: Shares) -> BoolArray:
     """Return which groups (n,) belong to a split."""
     names, place = np.unique(group, return_inverse=True)
     number = np.array([_number(name) for name in names.tolist()])
-    tested, known = number < shares.tested, number >= shares.tested + shares.held_out
-    chosen: BoolArray = {"train": known, "held_out": ~(tested | known), "tested": tested}[split]
+    test, known = number < shares.test, number >= shares.test + shares.validation
+    chosen: BoolArray = {"train": known, "validation": ~(test | known), "test": test}[split]
     return chosen[place]
 
 

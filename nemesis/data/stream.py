@@ -13,7 +13,7 @@ import numpy as np
 
 from nemesis.core.game import IntArray
 from nemesis.data.dataset import Dataset
-from nemesis.data.episodes import Episodes, joined
+from nemesis.data.episodes import Episodes, concatenate
 from nemesis.data.shards import DatasetError
 from nemesis.data.split import Shares, episodes_of
 
@@ -67,7 +67,9 @@ class Stream:
             if first == len(self._order):
                 barren = 0 if len(self._order) else barren + 1
                 if barren > len(self._windows_of(self.place.epoch)):
-                    raise DatasetError(f"All battles of {self._dataset.path} are held out; set another data.held_out.")
+                    raise DatasetError(
+                        f"All battles of {self._dataset.path} are held out; set another data.validation."
+                    )
                 self._enter(*self._following())
                 continue
             before = self._ends[first - 1] if first else 0
@@ -91,7 +93,7 @@ class Stream:
         groups = self._windows_of(epoch)[window]
         parts, self._ahead = self._ahead, []
         parts += [self._read(int(group)) for group in groups[len(parts) :]]
-        self._window = joined(parts)
+        self._window = concatenate(parts)
         del parts
         generator = np.random.default_rng((*self._seed, _EPISODES, epoch, window))
         self._order = generator.permutation(self._window.count)

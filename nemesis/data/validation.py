@@ -10,7 +10,7 @@ from nemesis.core.game import Game
 from nemesis.core.trajectory import Trajectories
 from nemesis.data.config import DataConfig
 from nemesis.data.dataset import Dataset, open_dataset
-from nemesis.data.episodes import Episodes, joined
+from nemesis.data.episodes import Episodes, concatenate
 from nemesis.data.preparation import Preparation
 from nemesis.data.shards import DatasetError
 from nemesis.data.split import Shares, Split, episodes_of
@@ -19,24 +19,24 @@ _AT_ONCE = 4096  # decisions that are foretold together
 _SEED = 7  # always the same battles, told in the same way, so that runs can be compared
 
 
-def read_held_out(config: DataConfig, game: Game, split: Split = "held_out") -> list[Trajectories]:
+def read_validation(config: DataConfig, game: Game, split: Split = "validation") -> list[Trajectories]:
     """Return the held-out or tested battles of all sources, each with its share of at most `held_out_decisions`."""
     preparation = Preparation(config, game)
     total = sum(config.sources.values())
     prepared: list[Trajectories] = []
     for number, (path, weight) in enumerate(config.sources.items()):
         dataset = open_dataset(Path(path), game.spec, any_format=config.any_format)
-        limit = math.ceil(config.held_out_decisions * weight / total)
+        limit = math.ceil(config.validation_decisions * weight / total)
         waiting: list[Episodes] = []
         for episodes in _battles(dataset, split, config.shares, limit):
             waiting.append(episodes)
             if sum(part.decisions for part in waiting) >= _AT_ONCE:
-                prepared.append(preparation.trajectories(joined(waiting), (_SEED, number, len(prepared))))
+                prepared.append(preparation.trajectories(concatenate(waiting), (_SEED, number, len(prepared))))
                 waiting = []
         if waiting:
-            prepared.append(preparation.trajectories(joined(waiting), (_SEED, number, len(prepared))))
+            prepared.append(preparation.trajectories(concatenate(waiting), (_SEED, number, len(prepared))))
     if not prepared:
-        raise DatasetError("No battle of data.sources is held out; set another data.held_out.")
+        raise DatasetError("No battle of data.sources is held out; set another data.validation.")
     return prepared
 
 

@@ -10,7 +10,7 @@ from filelock import FileLock, Timeout
 from nemesis.core.files import sync
 from nemesis.core.game import GameSpec
 from nemesis.data.dataset import CARD, Card, shard_number, shard_path, shard_paths, write_card
-from nemesis.data.episodes import ENDINGS, Episodes, joined
+from nemesis.data.episodes import ENDINGS, Episodes, concatenate
 from nemesis.data.shards import DatasetError, Kind, Options, Shard, ShardFile, open_shard
 
 SHARD_DECISIONS = 1 << 16
@@ -132,8 +132,8 @@ class DatasetWriter:
         shard = open_shard(file)
         if shard.kind != self._kind:
             raise DatasetError(
-                f"{self.path} is of {shard.kind.game} with views of version {shard.kind.views}; "
-                f"{self._kind.game} with {self._kind.views} cannot be added to it."
+                f"{self.path} is of {shard.kind.game} with views of version {shard.kind.view_version}; "
+                f"{self._kind.game} with {self._kind.view_version} cannot be added to it."
             )
         for name, value in self._options.items():
             if shard.options.get(name, value) != value:
@@ -149,7 +149,7 @@ class DatasetWriter:
             return
         if self._open is None:
             self._open = ShardFile(self.path / _TEMPORARY, self._kind, self._options)
-        self._open.write(joined(self._waiting))
+        self._open.write(concatenate(self._waiting))
         self._written += self._waiting_decisions
         self._waiting, self._waiting_decisions = [], 0
 

@@ -10,7 +10,7 @@ import torch
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game, MatchPool, RecordingPool, Results, by_play
 from nemesis.play.matches import play, seat_of_first
-from nemesis.play.players import Actor
+from nemesis.play.players import PolicyPlayer
 from nemesis.play.scripted import open_opponent
 from nemesis.policies.policy import Policy
 
@@ -46,7 +46,7 @@ def record(
             path = pool.save_replay(int(ended.match[row]), folder, names)
             saved.append(Replay(path, float(ended.returns[row, seat])))
 
-    actor = Actor(policy, _SLOTS, device, seed)
-    rival = open_opponent(game, opponent, seed + 1)
-    play(game, actor, [rival], matches=matches, slots=_SLOTS, seed=seed + 2, watch=save)
+    player = PolicyPlayer(policy, _SLOTS, device, seed)
+    scripted = open_opponent(game, opponent, seed + 1)
+    play(game, player, [scripted], matches=matches, slots=_SLOTS, seed=seed + 2, watch=save)
     return saved

@@ -11,13 +11,13 @@ import torch
 from nemesis.core.game import Game
 from nemesis.core.interrupts import Stop
 from nemesis.core.trajectory import Trajectories
-from nemesis.data.validation import read_held_out
+from nemesis.data.validation import read_validation
 from nemesis.evaluation.replays import NoReplaysError, record
 from nemesis.evaluation.strength import measure
-from nemesis.evaluation.validation import SCORE, foretell_by, predict
+from nemesis.evaluation.validation import SCORE, policy_predictor, validate
 from nemesis.learners.learner import PolicyModule
 from nemesis.play.matches import play
-from nemesis.play.players import Actor
+from nemesis.play.players import PolicyPlayer
 from nemesis.play.scripted import opponent_names
 from nemesis.policies.policy import Policy
 from nemesis.storage.policy_files import save_policy
@@ -32,7 +32,7 @@ _RATING_MATCHES = 512  # per pair of references
 _REPLAYS = 4  # saved at the end of a run
 
 
-class Examiner:
+class RunEvaluator:
     """Measures the last weights of a run's policy and the averaged ones; whatever takes long heeds `stop`."""
 
     def __init__(self, config: RunConfig, game: Game, device: torch.device, rating_seed: int, stop: Stop) -> None:
@@ -43,7 +43,7 @@ class Examiner:
         self._stop = stop
         self._opponents = opponent_names(game, config.evaluation.opponents)
 
-    def examine(self, last: Policy, average: Policy) -> dict[str, float]:
+    def evaluate(self, last: Policy, average: Policy) -> dict[str, float]:
         """Measure the last weights, the averaged ones, or both, as the run is configured to."""
         wanted = self._config.evaluation.weights
         values: dict[str, float] = {}
@@ -85,7 +85,7 @@ class Examiner:
         for first in range(len(policies)):
             for second in range(first):
                 one, other = (
-                    Actor(cast("Policy", policies[number]), slots, self._device, seed + number)
+                    PolicyPlayer(cast("Policy", policies[number]), slots, self._device, seed + number)
                     for number in (first, second)
                 )
                 (score,) = play(
@@ -107,13 +107,13 @@ class Examiner:
             seed=self._config.seed,
             stop=self._stop,
         )
-        if not self._held_out:
+        if not self._validation_data:
             return strength.metrics()
-        foretell = foretell_by(policy, self._device, self._config.learner.sequence_length)
-        return strength.metrics() | predict(foretell, self._held_out, self._game).metrics()
+        predict = policy_predictor(policy, self._device, self._config.learner.sequence_length)
+        return strength.metrics() | validate(predict, self._validation_data, self._game).metrics()
 
     @cached_property
-    def _held_out(self) -> list[Trajectories]:
+    def _validation_data(self) -> list[Trajectories]:
         """The battles that are never learned from, read when they are first asked for."""
         data = self._config.data
-        return read_held_out(data, self._game) if data.sources and data.held_out else []
+        return read_validation(data, self._game) if data.sources and data.validation else []

@@ -12,7 +12,7 @@ from nemesis.core.game import SEATS, ExactGame, Game
 from nemesis.core.interrupts import Stop, never
 from nemesis.evaluation.replays import Replay, record
 from nemesis.play.matches import Score, play
-from nemesis.play.players import Actor, as_step_policy
+from nemesis.play.players import PolicyPlayer, as_step_policy
 from nemesis.play.scripted import open_opponent, opponent_names
 from nemesis.policies.policy import Policy
 from nemesis.training.assembly import build_policy, find_checkpoint, open_game_of
@@ -101,7 +101,7 @@ def measure(
         return NashConv(game.nash_conv(as_step_policy(policy, device)))
     if not matches:
         return AgainstOpponents({})
-    actor = Actor(policy, slots, device, seed)
+    actor = PolicyPlayer(policy, slots, device, seed)
     players = [open_opponent(game, name, seed + 1) for name in opponents]
     scores = play(game, actor, players, matches=matches, slots=slots, seed=seed + 2, stop=stop)
     return AgainstOpponents(dict(zip(opponents, scores, strict=True)))

@@ -18,17 +18,17 @@ from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game, MatchPool, RecordingPool, Results, by_play
 from nemesis.deploy.pokemon.poke_env_opponent import PREFIX
+from nemesis.deploy.pokemon.server_matches import SLOTS as SERVER_SLOTS
 from nemesis.deploy.pokemon.server_matches import Meeting, play_on_server
 from nemesis.deploy.pokemon.showdown_client import Played
-from nemesis.deploy.pokemon.server_matches import SLOTS as SERVER_SLOTS
 from nemesis.evaluation.ratings import Rating, rate
 from nemesis.games import open_game
 from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.replays.html import write_replay
 from nemesis.play.matches import Player, Score, play, seat_of_first
-from nemesis.play.policy_players import Manner, open_player
+from nemesis.play.policy_players import PlayOptions, open_player
 from nemesis.play.scripted import open_opponent, opponent_names
-from nemesis.storage.policy_files import SHIPPED, policy_path, read_facts
+from nemesis.storage.policy_files import SHIPPED, policy_path, read_header
 from nemesis.training.assembly import config_of, find_checkpoint
 from nemesis.training.config import RunConfig
 
@@ -37,7 +37,7 @@ SLOTS = 128  # matches at once in process
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class PairResult:
     """What the first of two players earned against the second."""
 
     first: str
@@ -51,7 +51,7 @@ class Tournament:
 
     game: str
     names: Sequence[str]
-    pairs: Sequence[Pair]
+    pairs: Sequence[PairResult]
     replays: Sequence[Path]
 
     @cached_property
@@ -90,14 +90,14 @@ class Field:
 
     game: Game
     names: Sequence[str]
-    manner: Manner  # of the policies among them
+    play_options: PlayOptions  # of the policies among them
 
 
 def open_field(
     names: Sequence[str],
     game: str | None,
     overrides: Sequence[str],
-    manner: Manner = Manner(),  # noqa: B008 (frozen)
+    play_options: PlayOptions = PlayOptions(),  # noqa: B008 (frozen)
 ) -> Field:
     """Find the game that all can play; runs bring the settings of their game, with the overrides on top."""
     if repeated := {name for name in names if names.count(name) > 1}:
@@ -105,7 +105,7 @@ def open_field(
     config: dict[str, Any] = {}
     for path in (policy_path(name) for name in names if _is_policy(name)):
         if path.is_file():
-            found = {"game": read_facts(path).game}
+            found = {"game": read_header(path).game}
         else:
             found = config_of(find_checkpoint(path)).model_dump(mode="json", include={"game", "pokemon"})
         game = game or found["game"]
@@ -121,7 +121,7 @@ def open_field(
             raise UserError(f"{name} plays Pokémon battles, not {opened.spec.name}.")
         if not name.startswith(PREFIX) and not _is_policy(name):
             _check_scripted(opened, name)
-    return Field(opened, names, manner)
+    return Field(opened, names, play_options)
 
 
 def run_tournament(
@@ -134,7 +134,7 @@ def run_tournament(
     tell: Callable[[str], None] = lambda _: None,
 ) -> Tournament:
     """Play so many matches of every pair, and save so many of each as replays; `tell` hears of every result."""
-    pairs: list[Pair] = []
+    pairs: list[PairResult] = []
     saved: list[Path] = []
     for first, second in combinations(field.names, 2):
         if first.startswith(PREFIX) and second.startswith(PREFIX):
@@ -143,14 +143,14 @@ def run_tournament(
         keeper = _Keeper(field.game, (first, second), replays, folder)
         if first.startswith(PREFIX) or second.startswith(PREFIX):
             ours, theirs = (second, first) if first.startswith(PREFIX) else (first, second)
-            pair = Pair(ours, theirs, _on_server(field, ours, theirs, matches, seed, keeper))
+            pair = PairResult(ours, theirs, _on_server(field, ours, theirs, matches, seed, keeper))
         else:
-            player, rival = (
+            player, opponent = (
                 open_entrant(field, name, SLOTS, seed + place) for place, name in enumerate((first, second))
             )
             watch = keeper.keep_in_process if replays else None
-            (result,) = play(field.game, player, [rival], matches=matches, slots=SLOTS, seed=seed + 2, watch=watch)
-            pair = Pair(first, second, result)
+            (result,) = play(field.game, player, [opponent], matches=matches, slots=SLOTS, seed=seed + 2, watch=watch)
+            pair = PairResult(first, second, result)
         pairs.append(pair)
         saved += keeper.saved
         tell(f"{pair.first} against {pair.second}: {pair.score.in_words()}")
@@ -168,7 +168,7 @@ def open_entrant(field: Field, name: str, slots: int, seed: int) -> Player:
     """Return one of the field, as a player of so many matches at once in process."""
     if not _is_policy(name):
         return open_opponent(field.game, name, seed)
-    return open_player(policy_path(name), field.game, slots, seed, field.manner)
+    return open_player(policy_path(name), field.game, slots, seed, field.play_options)
 
 
 def _is_policy(name: str) -> bool:

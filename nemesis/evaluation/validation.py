@@ -26,12 +26,12 @@ BINS = 10
 PREFIX = "foretold_"
 SCORE = f"{PREFIX}top1"
 
-Foretell: TypeAlias = Callable[[Trajectories], tuple[FloatArray, FloatArray]]
+Predictor: TypeAlias = Callable[[Trajectories], tuple[FloatArray, FloatArray]]
 """(episodes) → log-probabilities (decision, action) and values (decision,) in [−1, 1]."""
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class Validation:
     """What came of foretelling some decisions."""
 
     loss: float  # mean cross-entropy of the known actions
@@ -68,18 +68,18 @@ class Prediction:
         }
 
 
-def foretell_by(policy: Policy, device: torch.device, sequence_length: int) -> Foretell:
+def policy_predictor(policy: Policy, device: torch.device, sequence_length: int) -> Predictor:
     """Return how a policy foretells, with the memory that it would have itself."""
 
-    def foretell(trajectories: Trajectories) -> tuple[FloatArray, FloatArray]:
-        batch = to_batch(trajectories, sequence_length, policy, device).remembered_by(policy)
+    def predict(trajectories: Trajectories) -> tuple[FloatArray, FloatArray]:
+        batch = to_batch(trajectories, sequence_length, policy, device).with_states_of(policy)
         output = batch.run_all(policy)
         return output.log_probs.float().cpu().numpy(), output.value.float().cpu().numpy()
 
-    return foretell
+    return predict
 
 
-def predict(foretell: Foretell, parts: Sequence[Trajectories], game: Game) -> Prediction:
+def validate(predict: Predictor, parts: Sequence[Trajectories], game: Game) -> Validation:
     """Measure a foreteller on battles."""
     rank: list[IntArray] = []
     loss: list[npt.NDArray[np.float64]] = []
@@ -88,7 +88,7 @@ def predict(foretell: Foretell, parts: Sequence[Trajectories], game: Game) -> Pr
     chance: list[FloatArray] = []
     result: list[FloatArray] = []
     for part in parts:
-        log_probs, value = foretell(part)
+        log_probs, value = predict(part)
         choice = part.mask.sum(axis=1) > 1
         known = np.flatnonzero(choice if part.known is None else choice & part.known)
         scores, action = np.where(part.mask[known], log_probs[known], -np.inf), part.action[known]
@@ -98,15 +98,15 @@ def predict(foretell: Foretell, parts: Sequence[Trajectories], game: Game) -> Pr
         battle.append(first + np.repeat(part.match, part.lengths)[known])
         loss.append(-chosen.astype(np.float64))
         kinds.append(dict(game.phases(part.view[known], action)) if isinstance(game, PhasedGame) else {})
-        decided = np.ones(part.episodes, np.bool_) if part.decided is None else part.decided
-        by_play = np.repeat(decided, part.lengths)
+        terminated = np.ones(part.episodes, np.bool_) if part.terminated is None else part.terminated
+        by_play = np.repeat(terminated, part.lengths)
         chance.append(np.clip((value[by_play] + 1) / 2, 0, 1))
         result.append(np.repeat((part.result + 1) / 2, part.lengths)[by_play])
     battles = np.concatenate(battle)
     ranks, told, true = np.concatenate(rank), np.concatenate(chance), np.concatenate(result)
     groups = {name: np.concatenate([part[name] for part in kinds]) for name in kinds[0]}
     groups = {ALL: np.ones(len(ranks), dtype=np.bool_)} | {name: own for name, own in groups.items() if own.any()}
-    return Prediction(
+    return Validation(
         loss=float(np.concatenate(loss).mean()),
         top={name: {count: float((ranks[own] < count).mean()) for count in TOP} for name, own in groups.items()},
         known={name: int(own.sum()) for name, own in groups.items()},

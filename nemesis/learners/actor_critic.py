@@ -9,7 +9,7 @@ from pydantic import Field
 from nemesis.core.schedule import Schedule
 from nemesis.core.settings import Settings
 from nemesis.learners.learner import PolicyModule
-from nemesis.learners.optimiser import Forward, GuardedOptimiser, Polyak
+from nemesis.learners.optimiser import AveragedWeights, Forward, GuardedOptimiser
 
 
 def constant(value: float) -> Schedule:
@@ -54,17 +54,17 @@ class ActorCritic:
             precision=config.precision,
             skip_limit=config.skip_limit,
         )
-        self.polyak = Polyak(policy, config.average_span)
+        self.averaged = AveragedWeights(policy, config.average_span)
         self.generator = torch.Generator().manual_seed(seed)
 
     def state(self) -> dict[str, Any]:
         return {
             "optimiser": self.optimiser.state(),
-            "average": self.polyak.state(),
+            "average": self.averaged.state(),
             "generator": self.generator.get_state(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self.optimiser.restore(state["optimiser"])
-        self.polyak.restore(state["average"])
+        self.averaged.restore(state["average"])
         self.generator.set_state(state["generator"])

@@ -28,7 +28,7 @@ class Output:
     log_probs: Tensor  # (n, action)
     value: Tensor  # (n,)
     value_logits: Tensor | None  # (n, bin)
-    foresight: Tensor | None = None  # (n, deed, thought)
+    opponent_model: Tensor | None = None  # (n, deed, thought)
     horizons: Tensor | None = None  # (n, horizon)
     action_values: Tensor | None = None  # (n, action)
 
@@ -40,7 +40,7 @@ class Output:
         return [getattr(self, field.name) for field in fields(self)]
 
     @staticmethod
-    def joined(outputs: "Sequence[Output]") -> "Output":
+    def concatenate(outputs: "Sequence[Output]") -> "Output":
         """Return what several outputs say, in the order of the rows."""
         order = torch.argsort(torch.cat([output.row for output in outputs]))
         parts = zip(*(output._parts() for output in outputs), strict=True)
@@ -59,7 +59,7 @@ class Batch:
     length: Tensor  # (sequence,)
     piece: Tensor  # (sequence,) its number within the episode
     state: Tensor  # (sequence, state)
-    rival: Tensor | None = None  # (decision, deed) what the opponent did at that moment, −1 if unknown
+    opponent_action: Tensor | None = None  # (decision, deed) what the opponent did at that moment, −1 if unknown
     known: Tensor | None = None  # (decision,) whether the action is known; None if all are
     possible: Tensor | None = None  # (decision, action) what an unknown action may have been, if anything tells
 
@@ -81,7 +81,7 @@ class Batch:
             log_probs=output.log_probs[valid],
             value=output.value[valid],
             value_logits=None if output.value_logits is None else output.value_logits[valid],
-            foresight=None if output.foresight is None else output.foresight[valid],
+            opponent_model=None if output.opponent_model is None else output.opponent_model[valid],
             horizons=None if output.horizons is None else output.horizons[valid],
             action_values=None if output.action_values is None else output.action_values[valid],
         )
@@ -90,7 +90,7 @@ class Batch:
         """Run the policy over everything, without gradient, in the order of the rows."""
         with torch.no_grad():
             parts = [self.run(forward, sequences) for sequences in self.groups(_ROWS_AT_ONCE)]
-        return Output.joined([replace(part, value_logits=None, foresight=None) for part in parts])
+        return Output.concatenate([replace(part, value_logits=None, opponent_model=None) for part in parts])
 
     def minibatches(self, size: int, generator: torch.Generator) -> Iterator[list[Tensor]]:
         """Yield random sets of sequences of about `size` decisions, each in groups of similar length."""
@@ -113,7 +113,7 @@ class Batch:
             groups = max(groups, _LENGTH_GROUPS)
         return [group for group in sequences.tensor_split(groups) if len(group)]
 
-    def remembered_by(self, policy: PolicyModule) -> "Batch":
+    def with_states_of(self, policy: PolicyModule) -> "Batch":
         """Return the batch with the memory that the policy itself would have before each sequence.
 
         Whoever played need not have been this policy, nor a policy at all. Sequences of an episode follow each other.
@@ -144,7 +144,7 @@ def to_batch(trajectories: Trajectories, sequence_length: int, policy: PolicyMod
         length=_move(length, device),
         piece=_move(piece, device),
         state=_move(_starting_states(trajectories, start, policy.state_size), device),
-        rival=None if trajectories.rival is None else _move(trajectories.rival, device),
+        opponent_action=None if trajectories.opponent_action is None else _move(trajectories.opponent_action, device),
         known=None if trajectories.known is None else _move(trajectories.known, device),
         possible=None if trajectories.possible is None else _move(trajectories.possible, device),
     )

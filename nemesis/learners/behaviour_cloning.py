@@ -31,7 +31,7 @@ from nemesis.learners.descent import Loss, Metrics, step_once
 from nemesis.learners.learner import PolicyModule
 
 
-class CloningConfig(ActorCriticConfig):
+class BehaviourCloningConfig(ActorCriticConfig):
     """Settings of behaviour cloning."""
 
     algorithm: Literal["bc"] = Field("bc", description="which learner")
@@ -50,30 +50,30 @@ class CloningConfig(ActorCriticConfig):
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class LabelCounts:
     """How many decisions a batch has, in all processes."""
 
     known: float  # whose action is known
     told: float  # whose action is known at least in part
-    decided: float  # of episodes that ended by play
+    terminated: float  # of episodes that ended by play
 
     @staticmethod
-    def of(batch: Batch, decided: Tensor) -> "Counts":
+    def of(batch: Batch, terminated: Tensor) -> "LabelCounts":
         known = torch.ones_like(batch.action, dtype=torch.bool) if batch.known is None else batch.known
         told = known if batch.possible is None else known | batch.possible.any(-1)
-        sums = add_up(torch.stack([known.sum(), told.sum(), decided.sum()])).clamp(min=1).tolist()
-        return Counts(*map(float, sums))
+        sums = add_up(torch.stack([known.sum(), told.sum(), terminated.sum()])).clamp(min=1).tolist()
+        return LabelCounts(*map(float, sums))
 
 
-def decided_decisions(trajectories: Trajectories, device: torch.device) -> Tensor:
+def terminated_decisions(trajectories: Trajectories, device: torch.device) -> Tensor:
     """Return which decisions (decision,) are of episodes that ended by play."""
-    if trajectories.decided is None:
+    if trajectories.terminated is None:
         return torch.ones(trajectories.decisions, dtype=torch.bool, device=device)
-    return torch.from_numpy(np.repeat(trajectories.decided, trajectories.lengths)).to(device)
+    return torch.from_numpy(np.repeat(trajectories.terminated, trajectories.lengths)).to(device)
 
 
 def imitation(
-    output: Output, batch: Batch, counts: Counts, smoothing: float, weight: Tensor | None = None
+    output: Output, batch: Batch, counts: LabelCounts, smoothing: float, weight: Tensor | None = None
 ) -> tuple[Tensor, Metrics]:
     """Return the part of the action loss that some decisions have, each of a weight (decision,), and metrics."""
     known = output if batch.known is None else output.at(batch.known[output.row].nonzero()[:, 0])
@@ -99,7 +99,9 @@ def use_dropout(policy: PolicyModule, share: float) -> None:
     policy.train(mode=False)
 
 
-def learn(core: ActorCritic, batch: Batch, loss: Loss, config: CloningConfig, progress: float) -> dict[str, float]:
+def learn(
+    core: ActorCritic, batch: Batch, loss: Loss, config: BehaviourCloningConfig, progress: float
+) -> dict[str, float]:
     """Take one step, then let the averaged weights follow."""
     learning_rate = config.learning_rate.at(progress)
     with _dropping_out(core):
@@ -111,7 +113,7 @@ def learn(core: ActorCritic, batch: Batch, loss: Loss, config: CloningConfig, pr
             learning_rate=learning_rate,
             decisions_at_once=config.decisions_at_once,
         )
-    core.polyak.follow(core.policy)
+    core.averaged.follow(core.policy)
     return metrics | {"learning_rate": learning_rate, "skipped_steps": float(core.optimiser.skipped)}
 
 
@@ -120,7 +122,7 @@ def _dropping_out(core: ActorCritic) -> Iterator[None]:
     """Silence other features at each step and in each process, whatever was drawn before or is drawn elsewhere."""
     devices = [core.device] if core.device.type == "cuda" else []
     with torch.random.fork_rng(devices):
-        torch.manual_seed(int(np.random.SeedSequence((core.seed, core.polyak.updates, rank())).generate_state(1)[0]))
+        torch.manual_seed(int(np.random.SeedSequence((core.seed, core.averaged.updates, rank())).generate_state(1)[0]))
         core.policy.train()
         try:
             yield
@@ -128,29 +130,29 @@ def _dropping_out(core: ActorCritic) -> Iterator[None]:
             core.policy.train(mode=False)
 
 
-class Cloning:
+class BehaviourCloning:
     """Learns to do as was done."""
 
-    def __init__(self, policy: PolicyModule, config: CloningConfig, device: torch.device, seed: int) -> None:
+    def __init__(self, policy: PolicyModule, config: BehaviourCloningConfig, device: torch.device, seed: int) -> None:
         self._config = config
         use_dropout(policy, config.dropout)
         self._core = ActorCritic(policy, config, device, seed)
 
     @property
     def average(self) -> PolicyModule:
-        return self._core.polyak.policy
+        return self._core.averaged.policy
 
     def update(self, trajectories: Trajectories, progress: float) -> dict[str, float]:
         core, config = self._core, self._config
-        batch = to_batch(trajectories, config.sequence_length, core.policy, core.device).remembered_by(core.forward)
-        decided = decided_decisions(trajectories, core.device)
-        counts = Counts.of(batch, decided)
+        batch = to_batch(trajectories, config.sequence_length, core.policy, core.device).with_states_of(core.forward)
+        terminated = terminated_decisions(trajectories, core.device)
+        counts = LabelCounts.of(batch, terminated)
         result = torch.from_numpy(np.repeat(trajectories.result, trajectories.lengths)).to(core.device)
 
         def loss(output: Output) -> tuple[Tensor, Metrics]:
             policy, metrics = imitation(output, batch, counts, config.label_smoothing)
             each = losses.value_loss_each(output.value, output.value_logits, core.forward.atoms, result[output.row])
-            value = (decided[output.row] * each).sum() / counts.decided
+            value = (terminated[output.row] * each).sum() / counts.terminated
             total = policy + config.value_weight * value
             return total, metrics | {"loss": total, "value_loss": value}
 

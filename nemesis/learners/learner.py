@@ -21,7 +21,7 @@ class SequenceOutput(Protocol):
     def value_logits(self) -> Tensor | None: ...  # (batch, time, bin)
 
     @property
-    def foresight(self) -> Tensor | None: ...  # (batch, time, deed, thought), to `foresee` what the opponent does
+    def opponent_model(self) -> Tensor | None: ...  # (batch, time, deed, thought), to `foresee` what the opponent does
 
     @property
     def horizons(self) -> Tensor | None: ...  # (batch, time, horizon) values by other discounts
@@ -40,13 +40,13 @@ class PolicyModule(Protocol):
     def atoms(self) -> Tensor | None: ...  # (bin,) what the bins of a categorical value stand for
 
     @property
-    def has_foresight(self) -> bool: ...
+    def has_opponent_model(self) -> bool: ...
 
     def __call__(self, view: Tensor, mask: Tensor, state: Tensor) -> SequenceOutput: ...
 
     def advance(self, view: Tensor, state: Tensor) -> Tensor: ...  # the state after sequences
 
-    def foresee(self, thoughts: Tensor) -> Tensor: ...  # (n, thought) → (n, class) logits
+    def opponent_logits(self, opponent_features: Tensor) -> Tensor: ...  # (n, thought) → (n, class) logits
 
     def parameters(self) -> Iterator[nn.Parameter]: ...
 

@@ -64,7 +64,7 @@ def two_hot(target: Tensor, atoms: Tensor) -> Tensor:
     return weights.scatter_(1, low[:, None], 1 - high_weight).scatter_(1, low[:, None] + 1, high_weight)
 
 
-def foresight_loss(logits: Tensor, label: Tensor, decisions: int) -> Tensor:
+def opponent_model_loss(logits: Tensor, label: Tensor, decisions: int) -> Tensor:
     """Cross-entropy of the classes (k,) that are known among so many decisions, summed, for each decision."""
     return functional.cross_entropy(logits.float(), label, reduction="sum") / decisions
 

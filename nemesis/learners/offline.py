@@ -27,14 +27,21 @@ from nemesis.core.trajectory import Trajectories
 from nemesis.learners import losses
 from nemesis.learners.actor_critic import ActorCritic
 from nemesis.learners.batch import Batch, Output, to_batch
-from nemesis.learners.behaviour_cloning import CloningConfig, Counts, decided_decisions, imitation, learn, use_dropout
+from nemesis.learners.behaviour_cloning import (
+    BehaviourCloningConfig,
+    LabelCounts,
+    imitation,
+    learn,
+    terminated_decisions,
+    use_dropout,
+)
 from nemesis.learners.descent import Metrics
 from nemesis.learners.learner import PolicyModule
-from nemesis.learners.optimiser import Forward, Polyak
+from nemesis.learners.optimiser import AveragedWeights, Forward
 from nemesis.learners.returns import gae, n_step, rewards_of
 
 
-class OfflineConfig(CloningConfig):
+class OfflineConfig(BehaviourCloningConfig):
     """Settings of offline actor-critic, beside those of behaviour cloning."""
 
     algorithm: Literal["offline"] = Field("offline", description="which learner")  # type: ignore[assignment]
@@ -68,7 +75,7 @@ class Targets:
 
     value: Tensor  # (decision,) the return by the first discount
     horizons: Tensor | None  # (decision, horizon) those by the others
-    decided: Tensor  # (decision,) whether that return is of an episode that ended by play
+    terminated: Tensor  # (decision,) whether that return is of an episode that ended by play
     advantage: Tensor  # (decision,) of the action taken
     weight: Tensor  # (decision,) how much the action counts
 
@@ -80,21 +87,21 @@ class Offline:
         self._config = config
         use_dropout(policy, config.dropout)
         self._core = ActorCritic(policy, config, device, seed)
-        self._target = Polyak(policy, span=1.0, least_step=config.target_step)
+        self._target = AveragedWeights(policy, span=1.0, least_step=config.target_step)
         self._critic = Forward(self._target.policy, device, precision=config.precision, compile_it=False)
 
     @property
     def average(self) -> PolicyModule:
-        return self._core.polyak.policy
+        return self._core.averaged.policy
 
     def update(self, trajectories: Trajectories, progress: float) -> dict[str, float]:
         core, config = self._core, self._config
         given = to_batch(trajectories, config.sequence_length, core.policy, core.device)
-        judged = given.remembered_by(self._critic).run_all(self._critic)
-        decided = decided_decisions(trajectories, core.device)
-        targets = judge(judged, given, trajectories, decided, config)
-        batch = given.remembered_by(core.forward)
-        counts = Counts.of(batch, decided)
+        judged = given.with_states_of(self._critic).run_all(self._critic)
+        terminated = terminated_decisions(trajectories, core.device)
+        targets = judge(judged, given, trajectories, terminated, config)
+        batch = given.with_states_of(core.forward)
+        counts = LabelCounts.of(batch, terminated)
 
         def loss(output: Output) -> tuple[Tensor, Metrics]:
             policy, metrics = imitation(output, batch, counts, config.label_smoothing, targets.weight)
@@ -115,14 +122,16 @@ class Offline:
         self._target.restore(state["target"])
 
 
-def judge(judged: Output, batch: Batch, trajectories: Trajectories, decided: Tensor, config: OfflineConfig) -> Targets:
+def judge(
+    judged: Output, batch: Batch, trajectories: Trajectories, terminated: Tensor, config: OfflineConfig
+) -> Targets:
     """Turn what a critic says about a batch, and what the batch earned, into what is to be learned."""
-    last = torch.from_numpy(trajectories.offsets[1:] - 1).to(decided.device)
-    undecided = last[~decided[last]]
+    last = torch.from_numpy(trajectories.offsets[1:] - 1).to(terminated.device)
+    truncated = last[~terminated[last]]
 
     def returns(value: Tensor, discount: float) -> Tensor:
         reward = torch.from_numpy(rewards_of(trajectories, discount)).to(value.device)
-        reward[undecided] = value[undecided]
+        reward[truncated] = value[truncated]
         if config.returns == "n_step":
             return n_step(reward, value, trajectories.offsets, discount, config.steps)
         return value + gae(reward, value, trajectories.offsets, discount, config.value_lambda)
@@ -147,7 +156,7 @@ def judge(judged: Output, batch: Batch, trajectories: Trajectories, decided: Ten
             )
         columns = zip(judged.horizons.unbind(1), config.more_discounts, strict=True)
         horizons = torch.stack([returns(column, discount) for column, discount in columns], dim=1)
-    return Targets(target, horizons, decided, advantage, weights(advantage, config))
+    return Targets(target, horizons, terminated, advantage, weights(advantage, config))
 
 
 def weights(advantage: Tensor, config: OfflineConfig) -> Tensor:
@@ -165,14 +174,14 @@ def weights(advantage: Tensor, config: OfflineConfig) -> Tensor:
 
 
 def critic_loss(
-    output: Output, batch: Batch, targets: Targets, counts: Counts, atoms: Tensor | None, config: OfflineConfig
+    output: Output, batch: Batch, targets: Targets, counts: LabelCounts, atoms: Tensor | None, config: OfflineConfig
 ) -> tuple[Tensor, Metrics]:
     """Return the part of the critic's loss that some decisions have, and metrics."""
     row = output.row
     each = losses.value_loss_each(output.value, output.value_logits, atoms, targets.value[row])
     if output.horizons is not None and targets.horizons is not None:
         each = each + (output.horizons - targets.horizons[row]).square().mean(1)
-    loss = (targets.decided[row] * each).sum() / counts.decided
+    loss = (targets.terminated[row] * each).sum() / counts.terminated
     if config.critic == "value" or output.action_values is None:
         return loss, {}
     if batch.known is not None:
@@ -180,11 +189,11 @@ def critic_loss(
         row = output.row
     assert output.action_values is not None  # noqa: S101
     taken = losses.chosen(output.action_values, batch.action[row])
-    actions = (targets.decided[row] * (taken - targets.value[row]).square()).sum() / counts.known
+    actions = (targets.terminated[row] * (taken - targets.value[row]).square()).sum() / counts.known
     return loss + actions, {"action_value_loss": actions}
 
 
-def _shown(output: Output, batch: Batch, targets: Targets, counts: Counts) -> Metrics:
+def _shown(output: Output, batch: Batch, targets: Targets, counts: LabelCounts) -> Metrics:
     row = output.row if batch.known is None else output.row[batch.known[output.row]]
     advantage = targets.advantage[row]
     return {

@@ -114,8 +114,8 @@ class Forward:
     def __init__(self, policy: PolicyModule, device: torch.device, *, precision: str, compile_it: bool) -> None:
         self.state_size = policy.state_size
         self.atoms = policy.atoms
-        self.has_foresight = policy.has_foresight
-        self.foresee = policy.foresee
+        self.has_opponent_model = policy.has_opponent_model
+        self.opponent_logits = policy.opponent_logits
         self._advance = policy.advance
         self.parameters = policy.parameters
         self.modules = policy.modules
@@ -164,7 +164,7 @@ class Forward:
         logging.getLogger(__name__).warning("torch.compile failed, going on without it: %s", reason)
 
 
-class Polyak:
+class AveragedWeights:
     """An average of a policy's weights over the last share of its updates, kept as a policy of its own."""
 
     def __init__(self, policy: PolicyModule, span: float, least_step: float = 0.0) -> None:

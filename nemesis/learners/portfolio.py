@@ -54,39 +54,39 @@ class Portfolio:
 
     @property
     def average(self) -> PolicyModule:
-        return self._core.polyak.policy
+        return self._core.averaged.policy
 
     def update(self, trajectories: Trajectories, progress: float) -> dict[str, float]:
         core, config = self._core, self._config
         batch = to_batch(trajectories, config.sequence_length, core.policy, core.device)
         joining = [frozen_copy(core.policy)] if self._updates % config.add_interval == 0 else []
         references = self._references + joining
-        opinions = [batch.run_all(reference).log_probs for reference in references]
+        reference_log_probs = [batch.run_all(reference).log_probs for reference in references]
         if len(references) > config.references:
-            dropped = self._to_drop(references, opinions)
-            del references[dropped], opinions[dropped]
+            dropped = self._to_drop(references, reference_log_probs)
+            del references[dropped], reference_log_probs[dropped]
         self._references = references  # only now, since rating them takes long and may be left off
         now = batch.run_all(core.forward).log_probs
-        distances = torch.stack([losses.kl(now, opinion) for opinion in opinions])
+        distances = torch.stack([losses.kl(now, log_probs) for log_probs in reference_log_probs])
         closest = int(distances.argmin())
-        anchor = Anchor("kl_reference", config.reference_weight.at(progress), opinions[closest])
+        anchor = Anchor("kl_reference", config.reference_weight.at(progress), reference_log_probs[closest])
         reward = rewards_of(trajectories, config.discount)
         self._updates += 1
         metrics = anchored_update(core, batch, trajectories, reward, [anchor], config, progress)
         return metrics | {
-            "references": float(len(opinions)),
+            "references": float(len(reference_log_probs)),
             "closest_reference": float(closest),
             "kl_furthest": float(distances.max()),
         }
 
-    def _to_drop(self, references: list[PolicyModule], opinions: list[Tensor]) -> int:
+    def _to_drop(self, references: list[PolicyModule], reference_log_probs: list[Tensor]) -> int:
         """Return which reference to drop; `opinions` are their log-probabilities on the present batch."""
         if self._config.keep == "recent":
             return 0
         if self._config.keep == "best":
             ratings = self._rate(references)
             return ratings.index(min(ratings))
-        return least_diverse(opinions)
+        return least_diverse(reference_log_probs)
 
     def state(self) -> dict[str, Any]:
         references = [reference.state_dict() for reference in self._references]
@@ -102,11 +102,15 @@ class Portfolio:
         self._updates = state["updates"]
 
 
-def least_diverse(opinions: Sequence[Tensor]) -> int:
+def least_diverse(reference_log_probs: Sequence[Tensor]) -> int:
     """Return the one without which the others are furthest apart, by the sum of their pairwise symmetric KL."""
-    near = torch.zeros(len(opinions))  # how far each is from all others; the sum without it is the total less this
-    for first, second in combinations(range(len(opinions)), 2):
-        apart = losses.kl(opinions[first], opinions[second]) + losses.kl(opinions[second], opinions[first])
+    near = torch.zeros(
+        len(reference_log_probs)
+    )  # how far each is from all others; the sum without it is the total less this
+    for first, second in combinations(range(len(reference_log_probs)), 2):
+        apart = losses.kl(reference_log_probs[first], reference_log_probs[second]) + losses.kl(
+            reference_log_probs[second], reference_log_probs[first]
+        )
         near[first] += apart.cpu()
         near[second] += apart.cpu()
     return int(near.argmin())

@@ -48,9 +48,9 @@ class PPOConfig(ActorCriticConfig):
         1.0, gt=0, le=1, description="share of a batch, those of largest |advantage|, that the policy learns from"
     )
     entropy_weight: Schedule = Field(constant(0.05), description="weight of the entropy bonus, a number or a schedule")
-    foresight_weight: Schedule = Field(
+    opponent_model_weight: Schedule = Field(
         constant(0.0),
-        description="weight of predicting what the opponent does, a number or a schedule; needs policy.foresight",
+        description="weight of predicting what the opponent does, a number or a schedule; needs policy.opponent_model",
     )
     kl_stop: float | None = Field(None, gt=0, description="leave an update early past this KL from the data policy")
 
@@ -61,8 +61,8 @@ class Targets:
 
     advantage: Tensor  # (decision,)
     value: Tensor  # (decision,)
-    telling: Tensor | None = None  # (decision,) which of them the policy learns from; None for all
-    telling_share: float = 1.0  # of the decisions
+    selected: Tensor | None = None  # (decision,) which of them the policy learns from; None for all
+    selected_share: float = 1.0  # of the decisions
 
 
 def estimate(
@@ -87,9 +87,9 @@ def estimate(
     if config.advantage_share == 1:
         return Targets(advantage=advantage, value=target)
     count = max(1, round(config.advantage_share * len(advantage)))
-    telling = torch.zeros_like(advantage, dtype=torch.bool)
-    telling[advantage.abs().topk(count, sorted=False).indices] = True
-    return Targets(advantage=advantage, value=target, telling=telling, telling_share=count / len(advantage))
+    selected = torch.zeros_like(advantage, dtype=torch.bool)
+    selected[advantage.abs().topk(count, sorted=False).indices] = True
+    return Targets(advantage=advantage, value=target, selected=selected, selected_share=count / len(advantage))
 
 
 def surrogate(output: Output, batch: Batch, targets: Targets, clip: float) -> Tensor:
@@ -114,14 +114,18 @@ def actor_critic_loss(
 ) -> tuple[Tensor, Metrics]:
     """Add entropy bonus, value loss and foresight to a policy loss; returns the sum and its parts."""
     row = output.row
-    telling, share = _telling(output, targets)
-    policy, metrics = policy_loss(telling)
-    entropy = losses.entropy(telling.log_probs)
+    selected, share = _selected(output, targets)
+    policy, metrics = policy_loss(selected)
+    entropy = losses.entropy(selected.log_probs)
     value = losses.value_loss(output.value, output.value_logits, forward.atoms, targets.value[row])
     total = share * (policy - config.entropy_weight.at(progress) * entropy) + config.value_weight * value
-    if batch.rival is not None and output.foresight is not None and config.foresight_weight.at(progress) > 0:
-        foresight, seen = _foresight(output.foresight, batch.rival[row].long(), forward)
-        total = total + config.foresight_weight.at(progress) * foresight
+    if (
+        batch.opponent_action is not None
+        and output.opponent_model is not None
+        and config.opponent_model_weight.at(progress) > 0
+    ):
+        opponent_model, seen = _opponent_model(output.opponent_model, batch.opponent_action[row].long(), forward)
+        total = total + config.opponent_model_weight.at(progress) * opponent_model
         metrics |= seen
     with torch.no_grad():
         log_ratio = losses.chosen(output.log_probs, batch.action[row]) - batch.log_prob[row]
@@ -136,34 +140,38 @@ def actor_critic_loss(
     return total, metrics
 
 
-def _telling(output: Output, targets: Targets) -> tuple[Output, float]:
+def _selected(output: Output, targets: Targets) -> tuple[Output, float]:
     """Return the decisions that the policy learns from, and their share of these over their share of the batch.
 
     So weighted, means over them add up to the mean over those of the batch, however they fall into minibatches.
     """
-    if targets.telling is None:
+    if targets.selected is None:
         return output, 1.0
-    rows = targets.telling[output.row].nonzero()[:, 0]
-    share = len(rows) / (targets.telling_share * len(output.row))
+    rows = targets.selected[output.row].nonzero()[:, 0]
+    share = len(rows) / (targets.selected_share * len(output.row))
     return output.at(rows if len(rows) else rows.new_zeros(1)), share  # where there are none, any one without weight
 
 
-def _foresight(thoughts: Tensor, rival: Tensor, forward: PolicyModule) -> tuple[Tensor, Metrics]:
+def _opponent_model(
+    opponent_features: Tensor, opponent_action: Tensor, forward: PolicyModule
+) -> tuple[Tensor, Metrics]:
     """Return the loss of foreseeing what the opponent did, as far as it is known: thoughts (n, deed, …), (n, deed)."""
-    known = rival >= 0
-    label = rival[known]
-    logits = forward.foresee(thoughts[known])
-    loss = losses.foresight_loss(logits, label, len(rival))
+    known = opponent_action >= 0
+    label = opponent_action[known]
+    logits = forward.opponent_logits(opponent_features[known])
+    loss = losses.opponent_model_loss(logits, label, len(opponent_action))
     with torch.no_grad():
         hits = (logits.argmax(-1) == label).sum() / max(len(label), 1)
-    return loss, {"foresight_loss": loss, "foresight_accuracy": hits}
+    return loss, {"opponent_model_loss": loss, "opponent_model_accuracy": hits}
 
 
 def actor_critic(policy: PolicyModule, config: PPOConfig, device: torch.device, seed: int) -> ActorCritic:
     """Return a policy that learns by these settings, which must fit it."""
-    wanted = max(config.foresight_weight.start, config.foresight_weight.end) > 0
-    if wanted and not policy.has_foresight:
-        raise UserError("learner.foresight_weight needs a policy with a head for it; set policy.foresight=true.")
+    wanted = max(config.opponent_model_weight.start, config.opponent_model_weight.end) > 0
+    if wanted and not policy.has_opponent_model:
+        raise UserError(
+            "learner.opponent_model_weight needs a policy with a head for it; set policy.opponent_model=true."
+        )
     return ActorCritic(policy, config, device, seed)
 
 
@@ -176,7 +184,7 @@ class PPO:
 
     @property
     def average(self) -> PolicyModule:
-        return self._core.polyak.policy
+        return self._core.averaged.policy
 
     def update(self, trajectories: Trajectories, progress: float) -> dict[str, float]:
         core, config = self._core, self._config
@@ -213,5 +221,5 @@ def improve(core: ActorCritic, batch: Batch, loss: Loss, config: PPOConfig, prog
         minibatch=config.minibatch,
         kl_stop=config.kl_stop,
     )
-    core.polyak.follow(core.policy)
+    core.averaged.follow(core.policy)
     return metrics | {"learning_rate": learning_rate, "skipped_steps": float(core.optimiser.skipped)}

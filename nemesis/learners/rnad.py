@@ -97,7 +97,7 @@ class RNaD:
 
     @property
     def average(self) -> PolicyModule:
-        return self._core.polyak.policy
+        return self._core.averaged.policy
 
     def update(self, trajectories: Trajectories, progress: float) -> dict[str, float]:
         core, config = self._core, self._config

@@ -34,7 +34,7 @@ class RewardConfig(Settings):
     )
 
 
-class Rewards:
+class RewardShaping:
     """Judges the positions of finished episodes as a run is configured to."""
 
     def __init__(self, config: RewardConfig, game: Game) -> None:

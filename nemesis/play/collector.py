@@ -20,10 +20,10 @@ from nemesis.core.game import (
     BoolArray,
     Decisions,
     FloatArray,
-    ForesightGame,
     Game,
     IntArray,
     MatchPool,
+    OpponentModelGame,
     Results,
     by_play,
     tally,
@@ -31,7 +31,7 @@ from nemesis.core.game import (
 from nemesis.core.trajectory import Trajectories
 from nemesis.play.pairings import MAIN, Outcomes, PlayerSource
 from nemesis.play.players import Choices
-from nemesis.play.seating import NOBODY, Cast
+from nemesis.play.seating import NOBODY, Seating
 
 _Columns = dict[str, npt.NDArray[Any]]
 _HOPELESS = 10  # matches per slot that may be voided in a row, with none played, before the run gives up
@@ -49,7 +49,7 @@ class Clock:
 
 
 @dataclass(slots=True)
-class Counts:
+class PlayCounts:
     """What has been played so far."""
 
     decisions: int = 0
@@ -58,7 +58,7 @@ class Counts:
     restarts: int = 0  # of actors
     ended: Counter[str] = field(default_factory=Counter)  # matches by why they ended
 
-    def add(self, other: "Counts") -> None:
+    def add(self, other: "PlayCounts") -> None:
         self.decisions += other.decisions
         self.matches += other.matches
         self.voided += other.voided
@@ -69,12 +69,12 @@ class Counts:
         return asdict(self) | {"ended": dict(self.ended)}
 
     @staticmethod
-    def restored(state: Mapping[str, Any]) -> "Counts":
-        return Counts(**{**state, "ended": Counter(state["ended"])})
+    def restored(state: Mapping[str, Any]) -> "PlayCounts":
+        return PlayCounts(**{**state, "ended": Counter(state["ended"])})
 
 
 @dataclass(frozen=True, slots=True)
-class Harvest:
+class Experience:
     """What was played to its end."""
 
     episodes: Mapping[str, Trajectories]  # by learner, of every learner that has any
@@ -91,9 +91,9 @@ class Harvest:
         }
 
     @staticmethod
-    def restored(state: Mapping[str, Any], actions: int) -> "Harvest":
+    def restored(state: Mapping[str, Any], actions: int) -> "Experience":
         players = tuple(PlayerSource(kind, name) for kind, name in state["players"])
-        return Harvest(
+        return Experience(
             {name: Trajectories.from_arrays(_as_arrays(part), actions) for name, part in state["episodes"].items()},
             Outcomes(players, **_as_arrays(state["outcomes"])),
         )
@@ -106,20 +106,20 @@ class Collector:
         self,
         game: Game,
         pool: MatchPool,
-        cast: Cast,
+        cast: Seating,
         memory_stride: int | None,
         clock: Clock,
-        foresight: bool = False,
+        opponent_model: bool = False,
     ) -> None:
         """Keep the memories of learners every `memory_stride` decisions of an episode (None: not at all).
 
         For `foresight`, what the opponent did at the same moment is kept beside each decision.
         """
-        self._deeds = game.deeds if foresight and isinstance(game, ForesightGame) else None
+        self._action_classes = game.action_classes if opponent_model and isinstance(game, OpponentModelGame) else None
         self._scale = game.spec.utility_scale
         self._actions = game.spec.actions
         self._pool = pool
-        self._cast = cast
+        self._seating = cast
         self._stride = memory_stride
         self._clock = clock
         self._ticks = np.zeros(pool.slots, dtype=np.int64)  # decisions so far in the match
@@ -128,13 +128,13 @@ class Collector:
         self._memories: list[_Columns] = []
         self._ended: list[_Ended] = []
         self.ready = 0  # decisions of the main learner that wait to be harvested
-        self.counts = Counts()
+        self.counts = PlayCounts()
 
-    def collect(self, decisions: int) -> Harvest:
+    def collect(self, decisions: int) -> Experience:
         """Play until so many decisions of the main learner are there whose matches have ended."""
         while self.ready < decisions:
             self.step()
-        return self.harvest()
+        return self.experience()
 
     def step(self) -> None:
         """Answer every waiting decision once."""
@@ -147,16 +147,16 @@ class Collector:
             self._clock.simulate += perf_counter() - started
             return
         self._seat(waiting)
-        player = self._cast.seats[waiting.slot, waiting.seat]
+        player = self._seating.seats[waiting.slot, waiting.seat]
         self._note_memory(waiting, player)
-        choices = self._cast.act(waiting, player)
+        choices = self._seating.act(waiting, player)
         inferred = perf_counter()
         self._pool.send(choices.action)
         self._note_decisions(waiting, player, choices)
         self._clock.infer += inferred - simulated
         self._clock.simulate += simulated - started + perf_counter() - inferred
 
-    def harvest(self) -> Harvest:
+    def experience(self) -> Experience:
         """Hand over the episodes of matches that have ended; the others wait."""
         ended = _Ended.concatenate(self._ended)
         played = by_play(ended.results.end_reason)
@@ -177,25 +177,25 @@ class Collector:
         for number in players:
             own = steps["player"] == number if len(players) > 1 else slice(None)
             rows = {column: values[own] for column, values in steps.items()}
-            episodes[self._cast.sources[number].name] = self._trajectories(rows, memories, match, returns)
-        return Harvest(episodes, ended.outcomes(tuple(self._cast.sources)))
+            episodes[self._seating.sources[number].name] = self._trajectories(rows, memories, match, returns)
+        return Experience(episodes, ended.outcomes(tuple(self._seating.sources)))
 
-    def take_counts(self) -> Counts:
+    def take_counts(self) -> PlayCounts:
         """Return what was played since this was asked last."""
-        counts, self.counts = self.counts, Counts()
+        counts, self.counts = self.counts, PlayCounts()
         return counts
 
     def _note_results(self, ended: Results) -> None:
         if not len(ended):
             return
         slot = ended.slot
-        player = self._cast.seats[slot]
+        player = self._seating.seats[slot]
         self._ended.append(_Ended(ended, player))
-        learned = self._cast.named(player, MAIN) & by_play(ended.end_reason)[:, None]
+        learned = self._seating.named(player, MAIN) & by_play(ended.end_reason)[:, None]
         self.ready += int(self._made[slot][learned].sum())
         self._ticks[slot] = 0
         self._made[slot] = 0
-        self._cast.clear(slot)
+        self._seating.clear(slot)
         if not self.ready and sum(len(one.results) for one in self._ended) > _HOPELESS * self._pool.slots:
             self._refuse_if_hopeless()
 
@@ -211,27 +211,27 @@ class Collector:
 
     def _seat(self, waiting: Decisions) -> None:
         """Let matches begin that make their first decision."""
-        new = np.flatnonzero(self._cast.seats[waiting.slot, 0] == NOBODY)
+        new = np.flatnonzero(self._seating.seats[waiting.slot, 0] == NOBODY)
         if new.size:
             slot, first = np.unique(waiting.slot[new], return_index=True)
-            self._cast.seat(slot, waiting.match[new[first]])
+            self._seating.seat(slot, waiting.match[new[first]])
 
     def _note_memory(self, waiting: Decisions, player: IntArray) -> None:
         """Keep the memory before decisions that will begin a sequence; an episode begins with none."""
         if self._stride is None:
             return
         made = self._made[waiting.slot, waiting.seat]
-        keep = np.flatnonzero((made > 0) & (made % self._stride == 0) & self._cast.learns(player))
+        keep = np.flatnonzero((made > 0) & (made % self._stride == 0) & self._seating.learns(player))
         if keep.size:
             match, slot, seat = waiting.match[keep], waiting.slot[keep], waiting.seat[keep]
-            memory = self._cast.memory(player[keep], slot, seat)
+            memory = self._seating.memory(player[keep], slot, seat)
             self._memories.append({"match": match, "seat": seat, "made": made[keep], "memory": memory})
 
     def _note_decisions(self, waiting: Decisions, player: IntArray, choices: Choices) -> None:
-        rows = np.flatnonzero(self._cast.learns(player))
+        rows = np.flatnonzero(self._seating.learns(player))
         if rows.size:
             self._steps.append(
-                self._rival_deeds(waiting, choices.action, rows)
+                self._opponent_actions(waiting, choices.action, rows)
                 | {
                     "match": waiting.match[rows],
                     "seat": waiting.seat[rows],
@@ -243,22 +243,26 @@ class Collector:
                     "action": choices.action[rows],
                     "log_prob": choices.log_prob[rows],
                     "value": choices.value[rows],
-                    "version": self._cast.version(player[rows]),
+                    "version": self._seating.version(player[rows]),
                 }
             )
         np.add.at(self._ticks, waiting.slot, 1)
         self._made[waiting.slot, waiting.seat] += 1
         self.counts.decisions += len(waiting)
 
-    def _rival_deeds(self, waiting: Decisions, action: IntArray, rows: IntArray) -> _Columns:
+    def _opponent_actions(self, waiting: Decisions, action: IntArray, rows: IntArray) -> _Columns:
         """Return what the opponents at some rows do in this very moment, −1 where they do not decide."""
-        if self._deeds is None:
+        if self._action_classes is None:
             return {}
-        deeds = self._deeds(waiting.view, action)
+        action_classes = self._action_classes(waiting.view, action)
         row = np.full(self._made.shape, -1)  # (slot, seat) where a seat's decision stands, the last if it makes none
         row[waiting.slot, waiting.seat] = np.arange(len(waiting))
-        unknown = np.full_like(deeds[:1], -1)
-        return {"rival": np.concatenate([deeds, unknown])[row[waiting.slot[rows], 1 - waiting.seat[rows]]]}
+        unknown = np.full_like(action_classes[:1], -1)
+        return {
+            "opponent_action": np.concatenate([action_classes, unknown])[
+                row[waiting.slot[rows], 1 - waiting.seat[rows]]
+            ]
+        }
 
     def _trajectories(self, steps: _Columns, memories: _Columns, match: IntArray, returns: FloatArray) -> Trajectories:
         """Put the decisions of one learner, sorted by episode, and the results of matches together."""
@@ -281,14 +285,14 @@ class Collector:
             result=result.astype(np.float32),
             memory_row=memory_row,
             memory=memory,
-            rival=steps.get("rival"),
+            opponent_action=steps.get("opponent_action"),
         )
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything in flight, as a tree of tensors; what has ended is to be harvested first."""
         return {
             "pool": {name: torch.from_numpy(np.asarray(array)) for name, array in self._pool.snapshot().items()},
-            "cast": self._cast.snapshot(),
+            "cast": self._seating.snapshot(),
             "ticks": torch.from_numpy(self._ticks.copy()),
             "made": torch.from_numpy(self._made.copy()),
             "steps": _as_tensors(_concatenate(self._steps)),
@@ -298,13 +302,13 @@ class Collector:
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         self._pool.restore({name: tensor.numpy() for name, tensor in snapshot["pool"].items()})
-        self._cast.restore(snapshot["cast"])
+        self._seating.restore(snapshot["cast"])
         self._ticks = snapshot["ticks"].numpy().copy()
         self._made = snapshot["made"].numpy().copy()
         self._steps = [_as_arrays(snapshot["steps"])] if snapshot["steps"] else []
         self._memories = [_as_arrays(snapshot["memories"])] if snapshot["memories"] else []
         self._ended, self.ready = [], 0
-        self.counts = Counts.restored(snapshot["counts"])
+        self.counts = PlayCounts.restored(snapshot["counts"])
 
 
 @dataclass(frozen=True, slots=True)

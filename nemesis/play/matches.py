@@ -144,8 +144,8 @@ def play(
             counted = waiting.match < total
             by_first = seat_of_first(waiting.match) == waiting.seat
             lengths.note(waiting.at(np.flatnonzero(counted & by_first)))
-            rival = _rival(waiting.match, matches, len(others))
-            asked = np.where(counted, np.where(by_first, 0, rival + 1), -1)  # (n,) number of the player
+            opponent = _opponent(waiting.match, matches, len(others))
+            asked = np.where(counted, np.where(by_first, 0, opponent + 1), -1)  # (n,) number of the player
             choices = _answers(waiting, asked, (first, *others))
             pool.send(choices.action)
             if note is not None and counted.any():
@@ -155,10 +155,10 @@ def play(
     returns = np.concatenate([ended.returns for ended in ends])
     reason = np.concatenate([ended.end_reason for ended in ends])
     earned = returns[np.arange(total), seat_of_first(match)]
-    rival = _rival(match, matches, len(others))
+    opponent = _opponent(match, matches, len(others))
     scores = []
     for number in range(len(others)):
-        rows = rival == number
+        rows = opponent == number
         scores.append(score(earned[rows], reason[rows], *lengths.of(match[rows])))
     return scores
 
@@ -168,7 +168,7 @@ def seat_of_first(match: IntArray) -> IntArray:
     return match % SEATS
 
 
-def _rival(match: IntArray, matches: int, others: int) -> IntArray:
+def _opponent(match: IntArray, matches: int, others: int) -> IntArray:
     """Return which of the others plays in matches (n,), of so many against each; an odd one is left for the end."""
     paired = matches // SEATS * SEATS * others
     return np.where(match < paired, match // SEATS % others, match - paired)

@@ -4,16 +4,16 @@ from collections.abc import Mapping, Set
 from typing import Any, Protocol
 
 from nemesis.core.interrupts import Stop, never
-from nemesis.play.collector import Harvest
-from nemesis.play.pairings import SELF_PLAY, Lineups, PlayerSource
+from nemesis.play.collector import Experience
+from nemesis.play.pairings import SELF_PLAY, Pairings, PlayerSource
 from nemesis.policies.policy import Policy
 
 
-class Opposition(Protocol):
+class Matchmaker(Protocol):
     """Decides on the lineups of a run."""
 
     @property
-    def lineups(self) -> Lineups:
+    def pairings(self) -> Pairings:
         """Who meets whom from now on."""
         ...
 
@@ -36,7 +36,7 @@ class Opposition(Protocol):
         ...
 
     def note(
-        self, harvest: Harvest, policy: Policy, average: Policy, update: int, stop: Stop = never
+        self, experience: Experience, policy: Policy, average: Policy, update: int, stop: Stop = never
     ) -> dict[str, float]:
         """Take in what was played, after the main policy, of which there is an averaged copy, has learned from it.
 
@@ -54,7 +54,7 @@ class Opposition(Protocol):
 class SelfPlay:
     """The policy meets itself alone."""
 
-    lineups = SELF_PLAY
+    pairings = SELF_PLAY
     learners: Mapping[str, tuple[Policy, int]] = {}
     members: Set[PlayerSource] = frozenset()
 

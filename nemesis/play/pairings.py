@@ -25,7 +25,7 @@ class PlayerSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class Pairing:
     """Two players, and how often they meet."""
 
     first: PlayerSource
@@ -34,10 +34,10 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Lineups:
+class Pairings:
     """All pairs that meet."""
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[Pairing, ...]
 
     @property
     def players(self) -> set[PlayerSource]:
@@ -55,7 +55,7 @@ class Lineups:
         return drawn
 
 
-SELF_PLAY = Lineups((Pair(PlayerSource("learning", MAIN), PlayerSource("learning", MAIN), 1.0),))
+SELF_PLAY = Pairings((Pairing(PlayerSource("learning", MAIN), PlayerSource("learning", MAIN), 1.0),))
 
 
 def files_of(players: Iterable[PlayerSource]) -> set[str]:
@@ -81,7 +81,7 @@ class Outcomes:
         return by_play(self.end_reason)
 
 
-def joined(parts: list[Outcomes]) -> Outcomes:
+def concatenate(parts: list[Outcomes]) -> Outcomes:
     """Return the matches of several parts, with one numbering of players."""
     numbers: dict[PlayerSource, int] = {}
     for part in parts:

@@ -73,10 +73,10 @@ class PlayStyle:
         return weights * (weights >= ordered.gather(-1, kept - 1))
 
 
-AS_IT_IS = PlayStyle()
+DEFAULT_STYLE = PlayStyle()
 
 
-class RandomActor:
+class RandomPlayer:
     """Plays any seats of a pool by chance, uniformly over what is legal."""
 
     def __init__(self, seed: int) -> None:
@@ -100,7 +100,7 @@ class RandomActor:
         _restore_generator(self._generator, snapshot)
 
 
-class ScriptedActor:
+class ScriptedPlayer:
     """Plays any seats of a pool by a fixed rule, which has no probabilities and no values to tell."""
 
     def __init__(self, scripted: Scripted, seed: int) -> None:
@@ -123,11 +123,11 @@ class ScriptedActor:
         _restore_generator(self._generator, snapshot)
 
 
-class Actor:
+class PolicyPlayer:
     """Plays any seats of a pool with one policy, or several that play as one."""
 
     def __init__(
-        self, policy: PlayingPolicy, slots: int, device: torch.device, seed: int, style: PlayStyle = AS_IT_IS
+        self, policy: PlayingPolicy, slots: int, device: torch.device, seed: int, style: PlayStyle = DEFAULT_STYLE
     ) -> None:
         self._policy = policy
         self._style = style

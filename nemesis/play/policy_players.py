@@ -8,7 +8,7 @@ import torch
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
-from nemesis.play.players import Actor, PlayStyle
+from nemesis.play.players import PlayStyle, PolicyPlayer
 from nemesis.policies.ensemble import Ensemble
 from nemesis.policies.policy import Policy
 from nemesis.storage.checkpoints import Checkpoint, CheckpointError, load_checkpoint
@@ -18,7 +18,7 @@ from nemesis.training.assembly import build_policy, config_of, open_any_policy, 
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class PlayOptions:
     """How a policy plays: how it draws its actions, and with how many of its run's last checkpoints at once."""
 
     style: PlayStyle | None = None  # None leaves it to the policy
@@ -42,15 +42,15 @@ def open_last_checkpoints(path: Path, game: Game, count: int, average: bool = Fa
     return Ensemble([_policy(checkpoint, game, average) for checkpoint in checkpoints]).eval()
 
 
-def open_player(path: Path, game: Game, slots: int, seed: int, manner: Manner) -> Actor:
+def open_player(path: Path, game: Game, slots: int, seed: int, play_options: PlayOptions) -> PolicyPlayer:
     """Return whoever plays with a policy file, a checkpoint or a run, in the manner that is wanted."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     policy: Policy | Ensemble
-    if manner.ensemble > 1:
-        policy = open_last_checkpoints(path, game, manner.ensemble, average=manner.weights == "average")
+    if play_options.ensemble > 1:
+        policy = open_last_checkpoints(path, game, play_options.ensemble, average=play_options.weights == "average")
     else:
-        policy, _ = open_any_policy(path, game, manner.weights)
-    return Actor(policy.to(device), slots, device, seed, manner.style or style_of(path))
+        policy, _ = open_any_policy(path, game, play_options.weights)
+    return PolicyPlayer(policy.to(device), slots, device, seed, play_options.style or style_of(path))
 
 
 def _newest(root: Path, count: int) -> list[Checkpoint]:

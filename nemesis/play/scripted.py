@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
-from nemesis.play.players import RandomActor, ScriptedActor
+from nemesis.play.players import RandomPlayer, ScriptedPlayer
 
 _RANDOM = "random"
 
@@ -18,5 +18,5 @@ def opponent_names(game: Game, chosen: Sequence[str] | None = None) -> tuple[str
     return known if chosen is None else tuple(name for name in known if name in chosen)
 
 
-def open_opponent(game: Game, name: str, seed: int) -> RandomActor | ScriptedActor:
-    return RandomActor(seed) if name == _RANDOM else ScriptedActor(game.scripted[name], seed)
+def open_opponent(game: Game, name: str, seed: int) -> RandomPlayer | ScriptedPlayer:
+    return RandomPlayer(seed) if name == _RANDOM else ScriptedPlayer(game.scripted[name], seed)

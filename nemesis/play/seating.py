@@ -12,13 +12,13 @@ import torch
 from nemesis.core.game import SEATS, BoolArray, Decisions, FloatArray, IntArray
 from nemesis.core.random import generator_state, restore_generator
 from nemesis.play.matches import Player
-from nemesis.play.pairings import Lineups, Pair, PlayerSource
+from nemesis.play.pairings import Pairing, Pairings, PlayerSource
 from nemesis.play.players import Choices
 
 NOBODY = -1
 
 
-class CastPlayer(Player, Protocol):
+class SavablePlayer(Player, Protocol):
     """A player that can be saved in the middle of its matches."""
 
     def snapshot(self) -> dict[str, torch.Tensor]: ...
@@ -27,7 +27,7 @@ class CastPlayer(Player, Protocol):
 
 
 @runtime_checkable
-class LearningPlayer(CastPlayer, Protocol):
+class LearningPlayer(SavablePlayer, Protocol):
     """A player whose decisions are learned from."""
 
     version: int
@@ -45,26 +45,26 @@ class ClosingPlayer(Protocol):
     def close(self) -> None: ...
 
 
-class Cast:
+class Seating:
     """Whoever plays in one pool, by number."""
 
     def __init__(
-        self, slots: int, lineups: Lineups, open_player: Callable[[PlayerSource, int], CastPlayer], seed: int
+        self, slots: int, pairings: Pairings, open_player: Callable[[PlayerSource, int], SavablePlayer], seed: int
     ) -> None:
         """Open players by their source and a seed of their own; a source that learns gives a `LearningPlayer`."""
         self._open = open_player
         self._seed = seed
         self._generator = np.random.default_rng(seed)
         self.sources: list[PlayerSource] = []
-        self._players: dict[int, CastPlayer] = {}
+        self._players: dict[int, SavablePlayer] = {}
         self._learns = np.zeros(1, dtype=np.bool_)  # (number,), and nobody at the end
         self.seats = np.full((slots, SEATS), NOBODY)  # (slot, seat) numbers
-        self.follow(lineups)
+        self.follow(pairings)
 
-    def follow(self, lineups: Lineups) -> None:
+    def follow(self, pairings: Pairings) -> None:
         """Draw the matches to come from these lineups, and let go whoever is neither in them nor in a match."""
-        self._lineups = lineups
-        self._pairs = np.array([[self._number(pair.first), self._number(pair.second)] for pair in lineups.pairs])
+        self._pairings = pairings
+        self._pairs = np.array([[self._number(pair.first), self._number(pair.second)] for pair in pairings.pairs])
         needed = np.union1d(self._pairs, self.seats)
         for number in [number for number in self._players if number not in needed]:
             player = self._players.pop(number)
@@ -79,7 +79,7 @@ class Cast:
 
     def seat(self, slot: IntArray, match: IntArray) -> None:
         """Give the seats of matches that begin to players; in every other match, the first of a pair has seat 0."""
-        pairs = self._pairs[self._lineups.draw(slot, len(self.seats), self._generator)]
+        pairs = self._pairs[self._pairings.draw(slot, len(self.seats), self._generator)]
         self.seats[slot] = np.where((match % SEATS == 0)[:, None], pairs, pairs[:, ::-1])
 
     def clear(self, slot: IntArray) -> None:
@@ -137,7 +137,9 @@ class Cast:
         return {
             "generator": torch.from_numpy(generator_state(self._generator).view(np.int64)),
             "sources": [[source.kind, source.name] for source in self.sources],
-            "pairs": [[*map(int, pair), one.share] for pair, one in zip(self._pairs, self._lineups.pairs, strict=True)],
+            "pairs": [
+                [*map(int, pair), one.share] for pair, one in zip(self._pairs, self._pairings.pairs, strict=True)
+            ],
             "seats": torch.from_numpy(self.seats.copy()),
             "players": {number: player.snapshot() for number, player in self._players.items()},
         }
@@ -153,7 +155,9 @@ class Cast:
             if self.sources[number] in learning:  # whoever learns stays the player that it is
                 self._players[number] = learning[self.sources[number]]
             self._player(number).restore(saved)
-        self.follow(Lineups(tuple(Pair(self.sources[a], self.sources[b], share) for a, b, share in snapshot["pairs"])))
+        self.follow(
+            Pairings(tuple(Pairing(self.sources[a], self.sources[b], share) for a, b, share in snapshot["pairs"]))
+        )
 
     def _number(self, source: PlayerSource) -> int:
         if source not in self.sources:
@@ -161,7 +165,7 @@ class Cast:
             self._learns = np.append(self._learns[:-1], [source.kind == "learning", False])
         return self.sources.index(source)
 
-    def _player(self, number: int) -> CastPlayer:
+    def _player(self, number: int) -> SavablePlayer:
         if number not in self._players:
             seed = np.random.SeedSequence([self._seed, number]).generate_state(1)
             self._players[number] = self._open(self.sources[number], int(seed[0]))

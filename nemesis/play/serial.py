@@ -12,11 +12,11 @@ import torch
 
 from nemesis.core.game import Game
 from nemesis.core.interrupts import Stop, never
-from nemesis.play.collector import Clock, Collector, Counts, Harvest
-from nemesis.play.pairings import Lineups, PlayerSource
-from nemesis.play.players import Actor
+from nemesis.play.collector import Clock, Collector, Experience, PlayCounts
+from nemesis.play.pairings import Pairings, PlayerSource
+from nemesis.play.players import PolicyPlayer
 from nemesis.play.scripted import open_opponent
-from nemesis.play.seating import Cast, CastPlayer, LearningPlayer
+from nemesis.play.seating import LearningPlayer, SavablePlayer, Seating
 from nemesis.policies.policy import Policy
 from nemesis.storage.policy_files import load_policy_file, style_of
 from nemesis.training.config import RunConfig
@@ -26,7 +26,7 @@ class Collection(Protocol):
     """Whoever plays the matches of a run."""
 
     @property
-    def counts(self) -> Counts: ...
+    def counts(self) -> PlayCounts: ...
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -38,7 +38,7 @@ class Collection(Protocol):
         """Whoever plays, also in matches that a snapshot has in flight."""
         ...
 
-    def follow(self, lineups: Lineups) -> None:
+    def follow(self, pairings: Pairings) -> None:
         """Let the matches to come be those of the lineups."""
         ...
 
@@ -46,7 +46,7 @@ class Collection(Protocol):
         """Let a learner play with these weights, which have so many updates behind them."""
         ...
 
-    def collect(self, decisions: int, stop: Stop = never) -> Harvest:
+    def collect(self, decisions: int, stop: Stop = never) -> Experience:
         """Return at least so many decisions of the main learner, and whatever else has been played to its end.
 
         Where nothing that must go on exactly is lost by it, this is left off when `stop` says so.
@@ -75,22 +75,26 @@ class SerialCollection:
         game: Game,
         learners: Mapping[str, Policy],
         device: torch.device,
-        lineups: Lineups,
+        pairings: Pairings,
         folder: Path,
         seed: int,
         clock: Clock,
     ) -> None:
         slots = config.collection.slots
         self._learning = {
-            name: Actor(policy, slots, device, seed + 1 + number)
+            name: PolicyPlayer(policy, slots, device, seed + 1 + number)
             for number, (name, policy) in enumerate(learners.items())
         }
         self._pool = game.pool(slots, seed)
-        self._cast = open_cast(game, slots, lineups, self._learning, frozen_players(game, slots, device, folder), seed)
-        self._collector = Collector(game, self._pool, self._cast, memory_stride(config), clock, config.policy.foresight)
+        self._seating = open_seating(
+            game, slots, pairings, self._learning, frozen_players(game, slots, device, folder), seed
+        )
+        self._collector = Collector(
+            game, self._pool, self._seating, memory_stride(config), clock, config.policy.opponent_model
+        )
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> PlayCounts:
         return self._collector.counts
 
     @property
@@ -99,15 +103,15 @@ class SerialCollection:
 
     @property
     def players(self) -> set[PlayerSource]:
-        return self._cast.needed
+        return self._seating.needed
 
-    def follow(self, lineups: Lineups) -> None:
-        self._cast.follow(lineups)
+    def follow(self, pairings: Pairings) -> None:
+        self._seating.follow(pairings)
 
     def publish(self, name: str, policy: Policy, version: int) -> None:  # noqa: ARG002
         self._learning[name].version = version  # it plays with the learner's own weights
 
-    def collect(self, decisions: int, stop: Stop = never) -> Harvest:  # noqa: ARG002
+    def collect(self, decisions: int, stop: Stop = never) -> Experience:  # noqa: ARG002
         return self._collector.collect(decisions)
 
     def tend(self) -> None:
@@ -123,36 +127,36 @@ class SerialCollection:
         self._pool.close()
 
 
-OpenPlayer: TypeAlias = Callable[[PlayerSource, int], CastPlayer]
+OpenPlayer: TypeAlias = Callable[[PlayerSource, int], SavablePlayer]
 """Opens a player by its source, with a seed of its own."""
 
 
-def open_cast(
+def open_seating(
     game: Game,
     slots: int,
-    lineups: Lineups,
+    pairings: Pairings,
     learning: Mapping[str, LearningPlayer],
     open_frozen: OpenPlayer,
     seed: int,
-) -> Cast:
+) -> Seating:
     """Return the players of a pool."""
 
-    def open_player(source: PlayerSource, player_seed: int) -> CastPlayer:
+    def open_player(source: PlayerSource, player_seed: int) -> SavablePlayer:
         if source.kind == "learning":
             return learning[source.name]
         if source.kind == "scripted":
             return open_opponent(game, source.name, player_seed)
         return open_frozen(source, player_seed)
 
-    return Cast(slots, lineups, open_player, seed)
+    return Seating(slots, pairings, open_player, seed)
 
 
 def frozen_players(game: Game, slots: int, device: torch.device, folder: Path) -> OpenPlayer:
     """Return what opens frozen policies here; their files are relative to the folder."""
 
-    def open_frozen(source: PlayerSource, seed: int) -> CastPlayer:
+    def open_frozen(source: PlayerSource, seed: int) -> SavablePlayer:
         file = folder / source.name
-        return Actor(load_policy_file(file, game).to(device), slots, device, seed, style_of(file))
+        return PolicyPlayer(load_policy_file(file, game).to(device), slots, device, seed, style_of(file))
 
     return open_frozen
 

@@ -38,8 +38,8 @@ class PolicyConfig(Settings):
     )
     horizons: int = Field(0, ge=0, le=16, description="further values, one for each of learner.more_discounts")
     action_values: bool = Field(False, description="also predict what each action earns; see learner.critic")
-    foresight: bool = Field(
-        False, description="also predict what the opponent does at the same moment; see learner.foresight_weight"
+    opponent_model: bool = Field(
+        False, description="also predict what the opponent does at the same moment; see learner.opponent_model_weight"
     )
 
 

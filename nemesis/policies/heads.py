@@ -39,7 +39,7 @@ class HeadsOutput(NamedTuple):
     value_logits: Tensor | None  # (…, bin) of a categorical value
 
 
-class Judgement(NamedTuple):
+class CriticOutput(NamedTuple):
     """What only learners ask for, in float32; None where the policy has no head for it."""
 
     horizons: Tensor | None  # (…, horizon) values by other discounts
@@ -79,9 +79,9 @@ class Heads(nn.Module):
             return HeadsOutput(log_probs, value.squeeze(-1), None)
         return HeadsOutput(log_probs, (value.softmax(dim=-1) * self.atoms).sum(dim=-1), value)
 
-    def judge(self, features: Tensor, context: Any) -> Judgement:
+    def judge(self, features: Tensor, context: Any) -> CriticOutput:
         """Return what learners alone ask for."""
         features = self.norm(features)
         horizons = None if self.horizons is None else self.horizons(features).float()
         action_values = None if self.action_values is None else self.action_values(features, context).float()
-        return Judgement(horizons, action_values)
+        return CriticOutput(horizons, action_values)

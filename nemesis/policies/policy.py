@@ -25,7 +25,7 @@ class SequenceOutput(NamedTuple):
     log_probs: Tensor  # (b, t, action) float32
     value: Tensor  # (b, t) float32
     value_logits: Tensor | None  # (b, t, bin) float32 over the policy's atoms, of a categorical value
-    foresight: Tensor | None  # (b, t, deed, thought) float32, from which `foresee` tells what the opponent does
+    opponent_model: Tensor | None  # (b, t, deed, thought) float32, from which `foresee` tells what the opponent does
     horizons: Tensor | None  # (b, t, horizon) float32 values by other discounts
     action_values: Tensor | None  # (b, t, action) float32
 
@@ -58,7 +58,7 @@ class Policy(nn.Module):
         encoder: Callable[[int], nn.Module],
         action_head: Callable[[int], nn.Module],
         config: PolicyConfig,
-        foresight_head: Callable[[int], nn.Module] | None = None,
+        opponent_model_head: Callable[[int], nn.Module] | None = None,
     ) -> None:
         super().__init__()
         width = dimensions(config).width
@@ -66,9 +66,11 @@ class Policy(nn.Module):
         self.dropout = nn.Dropout(0.0)
         self.memory = memory_core(config)
         self.heads = Heads(config, width, action_head)
-        if config.foresight and foresight_head is None:
-            raise UserError("policy.foresight needs a game whose seats decide at once; leave it out here.")
-        self.foresight = foresight_head(width) if config.foresight and foresight_head is not None else None
+        if config.opponent_model and opponent_model_head is None:
+            raise UserError("policy.opponent_model needs a game whose seats decide at once; leave it out here.")
+        self.opponent_model = (
+            opponent_model_head(width) if config.opponent_model and opponent_model_head is not None else None
+        )
 
     @property
     def state_size(self) -> int:
@@ -80,8 +82,8 @@ class Policy(nn.Module):
         return self.heads.atoms
 
     @property
-    def has_foresight(self) -> bool:
-        return self.foresight is not None
+    def has_opponent_model(self) -> bool:
+        return self.opponent_model is not None
 
     def step(self, view: Tensor, mask: Tensor, state: Tensor) -> StepOutput:
         """Decide once for each row: view (n, view), mask (n, action), state (n, state)."""
@@ -95,20 +97,20 @@ class Policy(nn.Module):
         vector, context = self.encoder(view)
         features = self.memory.sequence(self.dropout(vector), state)
         output: HeadsOutput = self.heads(features, context, mask)
-        foresight = None if self.foresight is None else self.foresight(features, context).float()
-        return SequenceOutput(*output, foresight, *self.heads.judge(features, context))
+        opponent_model = None if self.opponent_model is None else self.opponent_model(features, context).float()
+        return SequenceOutput(*output, opponent_model, *self.heads.judge(features, context))
 
     def advance(self, view: Tensor, state: Tensor) -> Tensor:
         """Return the state (b, state) after sequences of views (b, t, view) that began with a state (b, state)."""
         vector, _ = self.encoder(view)
         return self.memory.advance(vector, state)
 
-    def foresee(self, thoughts: Tensor) -> Tensor:
+    def opponent_logits(self, opponent_features: Tensor) -> Tensor:
         """Return what thoughts (n, thought) of a sequence say of the opponent, as logits (n, class)."""
-        if self.foresight is None:
+        if self.opponent_model is None:
             raise RuntimeError("The policy was built without foresight.")
-        head: Any = self.foresight
-        logits: Tensor = head.logits(thoughts)
+        head: Any = self.opponent_model
+        logits: Tensor = head.logits(opponent_features)
         return logits
 
     forward = sequence  # so that wrappers of a module (compile, data parallel) wrap what learners call

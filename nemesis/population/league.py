@@ -12,14 +12,14 @@ from typing import Any
 from nemesis.core.files import replace_file
 from nemesis.core.game import Game
 from nemesis.core.interrupts import Stop, StoppedError, never
-from nemesis.play.collector import Harvest
-from nemesis.play.matchmaking import Opposition, SelfPlay
-from nemesis.play.pairings import EXPLOITER, Lineups, PlayerSource
+from nemesis.play.collector import Experience
+from nemesis.play.matchmaking import Matchmaker, SelfPlay
+from nemesis.play.pairings import EXPLOITER, Pairings, PlayerSource
 from nemesis.play.players import PlayStyle
 from nemesis.play.scripted import opponent_names
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
-from nemesis.population.exploitation import AgainstVictim
+from nemesis.population.exploitation import AgainstTarget
 from nemesis.population.exploiters import MEMBERS, Exploiters
 from nemesis.population.members import Member
 from nemesis.population.opponent_pool import FIRST_RATING, OpponentPool
@@ -28,13 +28,13 @@ from nemesis.training.assembly import open_any_policy
 from nemesis.training.config import RunConfig
 
 REGISTRY = "population.json"
-_MADE = ("past-*.safetensors", "victim-*.safetensors")  # exploiters that won stay, as a record
+_MADE = ("past-*.safetensors", "target-*.safetensors")  # exploiters that won stay, as a record
 
 
-def open_league(config: RunConfig, game: Game, folder: Path) -> Opposition:
+def open_league(config: RunConfig, game: Game, folder: Path) -> Matchmaker:
     """Return the opposition that a run is configured for."""
-    if config.opponents.victim:
-        return AgainstVictim(config.opponents.victim, game, folder)
+    if config.opponents.target:
+        return AgainstTarget(config.opponents.target, game, folder)
     if config.opponents.only_self and not config.exploiter.interval:
         return SelfPlay()
     return League(config, game, folder)
@@ -59,13 +59,13 @@ class League:
         self._pool.draw()
 
     @property
-    def lineups(self) -> Lineups:
+    def pairings(self) -> Pairings:
         pairs = self._pool.pairs()
         exploiting = self._exploiters.pair if self._exploiters else None
         if exploiting is None:
-            return Lineups(pairs)
+            return Pairings(pairs)
         rest = 1.0 - exploiting.share
-        return Lineups((*(replace(pair, share=rest * pair.share) for pair in pairs), exploiting))
+        return Pairings((*(replace(pair, share=rest * pair.share) for pair in pairs), exploiting))
 
     @property
     def learners(self) -> Mapping[str, tuple[Policy, int]]:
@@ -73,8 +73,8 @@ class League:
 
     @property
     def members(self) -> set[PlayerSource]:
-        victim = self._exploiters.victim if self._exploiters else None
-        return {member.source for member in self._pool.members.values()} | ({victim} if victim else set())
+        target = self._exploiters.target if self._exploiters else None
+        return {member.source for member in self._pool.members.values()} | ({target} if target else set())
 
     def tidy(self, needed: set[str]) -> None:
         for pattern in _MADE:
@@ -90,20 +90,20 @@ class League:
         self._register()
 
     def note(
-        self, harvest: Harvest, policy: Policy, average: Policy, update: int, stop: Stop = never
+        self, experience: Experience, policy: Policy, average: Policy, update: int, stop: Stop = never
     ) -> dict[str, float]:
-        self._pool.note(harvest.outcomes)
+        self._pool.note(experience.outcomes)
         self._pool.advance(update)
         changed = self._freeze(policy, update)
         metrics: dict[str, float] = {}
         if self._exploiters:
-            metrics = self._exploiters.learn(harvest.episodes.get(EXPLOITER))
+            metrics = self._exploiters.learn(experience.episodes.get(EXPLOITER))
             if self._exploiters.ready:
                 metrics |= self._judge(update, stop)
                 changed = True
-            if self._exploiters.victim is None and update % self._config.exploiter.interval == 0:
-                victim = average if self._config.exploiter.victim == "average" else policy
-                self._exploiters.begin(victim, update)
+            if self._exploiters.target is None and update % self._config.exploiter.interval == 0:
+                target = average if self._config.exploiter.target == "average" else policy
+                self._exploiters.begin(target, update)
         if changed or update % self._config.opponents.rotation == 0:
             self._register()
         return metrics | self._pool.metrics()
@@ -137,29 +137,29 @@ class League:
         """See what the exploiter has come to; one that passed is met at once. If stopped, that is left for later."""
         assert self._exploiters is not None  # noqa: S101
         try:
-            verdict = self._exploiters.judge(stop)
+            result = self._exploiters.judge(stop)
         except StoppedError:
             return {}
-        if verdict.file is not None and self._config.opponents.shares.exploiter:
-            name = f"exploiter-{verdict.update:08d}"
-            source = PlayerSource("frozen", verdict.file)
-            member = Member(name, "exploiter", source, self._pool.rating, update, parent=f"update {verdict.update}")
+        if result.file is not None and self._config.opponents.shares.exploiter:
+            name = f"exploiter-{result.update:08d}"
+            source = PlayerSource("frozen", result.file)
+            member = Member(name, "exploiter", source, self._pool.rating, update, parent=f"update {result.update}")
             self._pool.add(member)
             self._pool.draw(wanted=member)
         return {
-            "exploiter/win_rate": verdict.win_rate,
-            "exploiter/win_rate_low": verdict.low,
-            "exploiter/win_rate_high": verdict.high,
-            "exploiter/victim": float(verdict.update),
-            "exploiter/decisions": float(verdict.decisions),
-            "exploiter/joined": float(verdict.joined),
+            "exploiter/win_rate": result.win_rate,
+            "exploiter/win_rate_low": result.low,
+            "exploiter/win_rate_high": result.high,
+            "exploiter/target": float(result.update),
+            "exploiter/decisions": float(result.decisions),
+            "exploiter/added": float(result.added),
         }
 
     def _register(self) -> None:
-        verdicts = self._exploiters.verdicts if self._exploiters else []
+        results = self._exploiters.results if self._exploiters else []
         registry = {
             "rating": self._pool.rating,
             "members": [member.as_json() for member in self._pool.members.values()],
-            "exploiters": [asdict(verdict) for verdict in verdicts],
+            "exploiters": [asdict(result) for result in results],
         }
         replace_file(self._folder / REGISTRY, json.dumps(registry, indent=2) + "\n")

@@ -42,7 +42,7 @@ class Member:
     category: Category
     source: PlayerSource
     rating: float
-    joined: int  # the update of the policy at which it did
+    joined_at: int  # the update of the policy at which it did
     parent: str | None = None  # the policy that it was made from
     against: WinRate = field(default_factory=WinRate)  # the policy's
     record: npt.NDArray[np.int64] = field(  # (seat, result) of the policy against it, over the whole run
@@ -55,7 +55,7 @@ class Member:
             "category": self.category,
             "source": [self.source.kind, self.source.name],
             "rating": self.rating,
-            "joined": self.joined,
+            "joined_at": self.joined_at,
             "parent": self.parent,
             "score": self.against.score,
             "weight": self.against.weight,
@@ -70,7 +70,7 @@ class Member:
             category=saved["category"],
             source=PlayerSource(kind, source),
             rating=saved["rating"],
-            joined=saved["joined"],
+            joined_at=saved["joined_at"],
             parent=saved["parent"],
             against=WinRate(saved["score"], saved["weight"]),
             record=np.array(saved["record"], dtype=np.int64),

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from nemesis.core.game import SEATS
 from nemesis.core.random import generator_state, restore_generator
-from nemesis.play.pairings import MAIN, Outcomes, Pair, PlayerSource
+from nemesis.play.pairings import MAIN, Outcomes, Pairing, PlayerSource
 from nemesis.population.members import CATEGORIES, DRAWN, LOST, WON, Category, Member, WinRate
 from nemesis.population.sampling import chances
 from nemesis.training.config import OpponentsConfig
@@ -103,11 +103,11 @@ class OpponentPool:
             met = zip(place, count / quota, strict=True)
             self.met |= {members[one].name: share * float(part) for one, part in met}
 
-    def pairs(self) -> tuple[Pair, ...]:
+    def pairs(self) -> tuple[Pairing, ...]:
         """Return whom the policy meets, itself first; the shares sum to one."""
-        others = [Pair(_SELF, self.members[name].source, share) for name, share in self.met.items()]
+        others = [Pairing(_SELF, self.members[name].source, share) for name, share in self.met.items()]
         alone = 1.0 - sum(self.met.values())
-        return (Pair(_SELF, _SELF, alone), *others) if alone > 1e-9 else tuple(others)
+        return (Pairing(_SELF, _SELF, alone), *others) if alone > 1e-9 else tuple(others)
 
     def metrics(self) -> dict[str, float]:
         figures = {"opponents/rating": self.rating, "opponents/members": float(len(self.members))}

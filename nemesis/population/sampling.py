@@ -32,7 +32,7 @@ def chances(members: Sequence[Member], rating: float, config: OpponentsConfig) -
             if not weight.any():
                 weight = (difference == difference.min()).astype(np.float64)
         case "recent_weighted":
-            _, age = np.unique([-member.joined for member in members], return_inverse=True)
+            _, age = np.unique([-member.joined_at for member in members], return_inverse=True)
             weight = config.recent_decay ** age.astype(np.float64)
         case "difficulty_adjusted":
             weight = np.exp(-((win_rate - config.target_win_rate) ** 2) / (2 * _WIDTH**2))

@@ -16,12 +16,12 @@ from safetensors import SafetensorError, safe_open
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
 from nemesis.core.files import sync
-from nemesis.core.game import ForesightGame, Game
-from nemesis.play.players import AS_IT_IS, PlayStyle
+from nemesis.core.game import Game, OpponentModelGame
+from nemesis.play.players import DEFAULT_STYLE, PlayStyle
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
 
-FORMAT = 1
+FORMAT = 2
 SUFFIX = ".safetensors"
 SHIPPED = "shipped:"  # before the name of a policy that comes with Nemesis
 _KEY = "nemesis"
@@ -29,11 +29,11 @@ _SHIPPED_FOLDER = Path(__file__).parent.parent / "shipped"
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyFacts:
+class PolicyHeader:
     """What a file says about its policy."""
 
     game: str
-    views: str  # the version of the view record that it reads
+    view_version: str  # the version of the view record that it reads
     policy: PolicyConfig
     style: PlayStyle  # in which it plays unless told otherwise
     about: dict[str, Any]  # whatever else whoever saved it wants to be known
@@ -43,7 +43,7 @@ class PolicyFacts:
         spec = game.spec
         if self.game != spec.name:
             raise UserError(f"{path} plays {self.game}, not {spec.name}.")
-        if self.views != spec.views:
+        if self.view_version != spec.view_version:
             raise UserError(
                 f"{path} reads another version of the view record of {spec.name} than this version of Nemesis writes; "
                 "train it again, or use the version of Nemesis that it was trained with."
@@ -63,19 +63,24 @@ def policy_path(name: str) -> Path:
 
 def new_policy(game: Game, config: PolicyConfig) -> Policy:
     """Return a policy for the game, its weights drawn from torch's global generator."""
-    foresight_head = game.foresight_head if isinstance(game, ForesightGame) else None
-    return Policy(game.encoder, game.action_head, config, foresight_head)
+    opponent_model_head = game.opponent_model_head if isinstance(game, OpponentModelGame) else None
+    return Policy(game.encoder, game.action_head, config, opponent_model_head)
 
 
 def save_policy(
-    path: Path, policy: Policy, config: PolicyConfig, game: Game, about: dict[str, Any], style: PlayStyle = AS_IT_IS
+    path: Path,
+    policy: Policy,
+    config: PolicyConfig,
+    game: Game,
+    about: dict[str, Any],
+    style: PlayStyle = DEFAULT_STYLE,
 ) -> None:
     """Write a policy; the file appears whole or not at all."""
     spec = game.spec
     head = {
         "format": FORMAT,
         "game": spec.name,
-        "views": spec.views,
+        "view_version": spec.view_version,
         "policy": config.model_dump(mode="json", exclude={"init", "init_parts"}),
         "style": asdict(style),
         "about": about,
@@ -92,7 +97,7 @@ def save_policy(
         raise UserError(f"The policy {path} could not be written ({error}); free or repair the disk.") from error
 
 
-def read_facts(path: Path) -> PolicyFacts:
+def read_header(path: Path) -> PolicyHeader:
     """Read what a file says about its policy, without the weights."""
     try:
         with safe_open(path, "pt") as file:
@@ -101,7 +106,7 @@ def read_facts(path: Path) -> PolicyFacts:
             raise UserError(f"{path} has format {head['format']}, and this version of Nemesis reads {FORMAT}.")
         policy = build_config(PolicyConfig, head["policy"])
         style = PlayStyle(**head.get("style", {}))
-        return PolicyFacts(str(head["game"]), str(head["views"]), policy, style, dict(head["about"]))
+        return PolicyHeader(str(head["game"]), str(head["view_version"]), policy, style, dict(head["about"]))
     except FileNotFoundError as error:
         raise UserError(f"There is no policy at {path}.") from error
     except (OSError, SafetensorError, ValidationError, LookupError, TypeError, ValueError) as error:
@@ -110,12 +115,12 @@ def read_facts(path: Path) -> PolicyFacts:
 
 def style_of(path: Path) -> PlayStyle:
     """Return the style of a policy file; checkpoints and runs have none of their own, and play as they are."""
-    return read_facts(path).style if path.is_file() else AS_IT_IS
+    return read_header(path).style if path.is_file() else DEFAULT_STYLE
 
 
 def load_policy_file(path: Path, game: Game) -> Policy:
     """Return the policy of a file, ready to play."""
-    facts = read_facts(path)
+    facts = read_header(path)
     facts.check(path, game)
     with torch.random.fork_rng(devices=[]):  # the first weights are drawn for nothing
         policy = new_policy(game, facts.policy)

@@ -11,7 +11,7 @@ from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
 from nemesis.games import open_game
-from nemesis.learners.behaviour_cloning import Cloning, CloningConfig
+from nemesis.learners.behaviour_cloning import BehaviourCloning, BehaviourCloningConfig
 from nemesis.learners.learner import Learner
 from nemesis.learners.offline import Offline, OfflineConfig
 from nemesis.learners.portfolio import Portfolio, PortfolioConfig, Rate
@@ -21,7 +21,7 @@ from nemesis.policies import policy as policies
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
 from nemesis.storage.checkpoints import Checkpoint, load_checkpoint, newest_valid
-from nemesis.storage.policy_files import load_policy_file, new_policy, policy_path, read_facts
+from nemesis.storage.policy_files import load_policy_file, new_policy, policy_path, read_header
 from nemesis.storage.run_directory import RunDirectory
 from nemesis.training.config import RunConfig
 
@@ -55,8 +55,8 @@ def build_learner(policy: Policy, config: RunConfig, device: torch.device, seed:
         return Portfolio(policy, learner, device, seed, rate)
     if isinstance(learner, OfflineConfig):
         return Offline(policy, learner, device, seed)
-    if isinstance(learner, CloningConfig):
-        return Cloning(policy, learner, device, seed)
+    if isinstance(learner, BehaviourCloningConfig):
+        return BehaviourCloning(policy, learner, device, seed)
     return PPO(policy, learner, device, seed)
 
 
@@ -82,7 +82,7 @@ def config_of_policy(path: Path) -> RunConfig:
     """Return with what a policy was trained: a run, a checkpoint, or a policy file, if it says so."""
     if not path.is_file():
         return config_of(find_checkpoint(path))
-    config = read_facts(path).about.get("config")
+    config = read_header(path).about.get("config")
     if not isinstance(config, dict):
         raise UserError(
             f"{path} does not say with which settings it was trained; name the run or checkpoint that it is from, or "
@@ -96,7 +96,7 @@ def open_any_policy(
 ) -> tuple[Policy, PolicyConfig]:
     """Return the policy of a policy file, a checkpoint or a run, with its config; of the latter two the averaged."""
     if path.is_file():
-        return load_policy_file(path, game), read_facts(path).policy
+        return load_policy_file(path, game), read_header(path).policy
     checkpoint = find_checkpoint(path)
     config = config_of(checkpoint)
     if (plays := open_game_of(config).spec.name) != game.spec.name:
@@ -156,7 +156,7 @@ def load_policy(path: str | Path, average: bool = False) -> Policy:
     """
     found = policy_path(str(path))
     if found.is_file():
-        return load_policy_file(found, open_game(read_facts(found).game))
+        return load_policy_file(found, open_game(read_header(found).game))
     checkpoint = find_checkpoint(found)
     config = config_of(checkpoint)
     policy = build_policy(config, open_game_of(config))

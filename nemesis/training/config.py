@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from nemesis.core.settings import Names, Settings
 from nemesis.data.config import DataConfig
 from nemesis.games.pokemon.settings import PokemonSettings
-from nemesis.learners.behaviour_cloning import CloningConfig
+from nemesis.learners.behaviour_cloning import BehaviourCloningConfig
 from nemesis.learners.offline import OfflineConfig
 from nemesis.learners.portfolio import PortfolioConfig
 from nemesis.learners.ppo import PPOConfig
@@ -17,7 +17,7 @@ from nemesis.policies.config import PolicyConfig
 from nemesis.storage.metrics import TrackingConfig
 
 LearnerConfig = Annotated[
-    PPOConfig | RNaDConfig | PortfolioConfig | CloningConfig | OfflineConfig, Field(discriminator="algorithm")
+    PPOConfig | RNaDConfig | PortfolioConfig | BehaviourCloningConfig | OfflineConfig, Field(discriminator="algorithm")
 ]
 
 
@@ -87,7 +87,7 @@ class OpponentsConfig(Settings):
         "cloned and scripted members stay",
     )
     cloned: Names = Field((), description="policy files, checkpoints or runs that are met as cloned")
-    victim: str | None = Field(
+    target: str | None = Field(
         None, description="a policy file, checkpoint or run that is the only opponent, to be exploited"
     )
     scripted: Names | None = Field(None, description="fixed opponents that are met; null takes all of the game")
@@ -107,10 +107,10 @@ class ExploiterConfig(Settings):
         ge=0,
         description="updates between exploiters; 0 trains none, opponents.shares.exploiter=0 only measures them",
     )
-    start: Literal["scratch", "cloned", "victim"] = Field(
-        "victim", description="what an exploiter is at first: new, the first of opponents.cloned, or its victim"
+    start: Literal["scratch", "cloned", "target"] = Field(
+        "target", description="what an exploiter is at first: new, the first of opponents.cloned, or its victim"
     )
-    victim: Literal["average", "last"] = Field(
+    target: Literal["average", "last"] = Field(
         "average", description="which of the policy's weights are exploited: the averaged ones, or the last"
     )
     share: float = Field(0.25, gt=0, lt=1, description="share of all matches that exploiters play, while one learns")
@@ -179,7 +179,7 @@ class RunConfig(Settings):
             raise ValueError("exploiter.start=cloned needs opponents.cloned to name a policy")
         if not any(opponents.shares.model_dump().values()):
             raise ValueError("opponents.shares leaves nobody to play against")
-        alone = opponents.only_self and not opponents.victim
+        alone = opponents.only_self and not opponents.target
         both_seats = alone and not self.collection.actors and not self.data.sources
         if isinstance(self.learner, RNaDConfig) and self.learner.form == "reward" and not both_seats:
             raise ValueError(
@@ -191,12 +191,12 @@ class RunConfig(Settings):
     @model_validator(mode="after")
     def _data_fit(self) -> "RunConfig":
         if self.data.sources:
-            if not self.opponents.only_self or self.opponents.victim or self.exploiter.interval:
+            if not self.opponents.only_self or self.opponents.target or self.exploiter.interval:
                 raise ValueError("data.sources leaves no match to play: it goes with no opponents and no exploiter")
             if self.collection.actors:
                 raise ValueError("data.sources leaves no match to play: it needs collection.actors=0")
-            if self.policy.foresight:
-                raise ValueError("policy.foresight needs what the opponent did, which datasets do not tell")
+            if self.policy.opponent_model:
+                raise ValueError("policy.opponent_model needs what the opponent did, which datasets do not tell")
         return self
 
     @model_validator(mode="after")

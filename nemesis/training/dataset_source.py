@@ -13,8 +13,8 @@ from nemesis.core.interrupts import Stop, never
 from nemesis.core.trajectory import Trajectories
 from nemesis.data.feed import Feed
 from nemesis.learners.data_parallel import processes, rank
-from nemesis.play.collector import Clock, Counts, Harvest
-from nemesis.play.pairings import MAIN, Lineups, Outcomes, PlayerSource
+from nemesis.play.collector import Clock, Experience, PlayCounts
+from nemesis.play.pairings import MAIN, Outcomes, Pairings, PlayerSource
 from nemesis.policies.policy import Policy
 from nemesis.training.config import RunConfig
 
@@ -35,10 +35,10 @@ class DataCollection:
         self._feed = Feed(config.data, game, config.collection.decisions, seed, (rank(), processes()))
         self._clock = clock
         self._version = 0
-        self._counts = Counts()
+        self._counts = PlayCounts()
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> PlayCounts:
         return self._counts
 
     @property
@@ -49,20 +49,20 @@ class DataCollection:
     def players(self) -> set[PlayerSource]:
         return set()
 
-    def follow(self, lineups: Lineups) -> None:
+    def follow(self, pairings: Pairings) -> None:
         """Have no match to come."""
 
     def publish(self, name: str, policy: Policy, version: int) -> None:  # noqa: ARG002
         self._version = version
 
-    def collect(self, decisions: int, stop: Stop = never) -> Harvest:  # noqa: ARG002
+    def collect(self, decisions: int, stop: Stop = never) -> Experience:  # noqa: ARG002
         """Return the next batch; its size is that of the feed."""
         started = perf_counter()
         batch = self._feed.take()
         self._check(batch)
         self._counts.decisions = self._feed.drawn
         self._clock.wait += perf_counter() - started
-        return Harvest({MAIN: replace(batch, version=np.full_like(batch.version, self._version))}, _NO_OUTCOMES)
+        return Experience({MAIN: replace(batch, version=np.full_like(batch.version, self._version))}, _NO_OUTCOMES)
 
     def tend(self) -> None:
         """Have nobody to look after."""
@@ -72,7 +72,7 @@ class DataCollection:
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         self._feed.restore(snapshot["feed"])
-        self._counts = Counts.restored(snapshot["counts"])
+        self._counts = PlayCounts.restored(snapshot["counts"])
 
     def close(self) -> None:
         self._feed.close()

@@ -37,7 +37,7 @@ def process_group(config: RunConfig) -> Iterator[None]:
         distributed.destroy_process_group()
 
 
-def learns_along() -> bool:
+def is_secondary_process() -> bool:
     """Tell whether another process has the run."""
     return int(os.environ.get("RANK", "0")) > 0
 

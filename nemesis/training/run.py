@@ -24,12 +24,12 @@ from nemesis.core.errors import UserError
 from nemesis.core.game import Game
 from nemesis.core.interrupts import Interrupts, StoppedError
 from nemesis.core.trajectory import Trajectories
-from nemesis.evaluation.run_evaluation import BEST, Examiner
-from nemesis.learners.behaviour_cloning import CloningConfig
+from nemesis.evaluation.run_evaluation import BEST, RunEvaluator
+from nemesis.learners.behaviour_cloning import BehaviourCloningConfig
 from nemesis.learners.data_parallel import add_up, any_of
-from nemesis.learners.shaping import Rewards
-from nemesis.play.collector import Clock, Harvest
-from nemesis.play.matchmaking import Opposition, SelfPlay
+from nemesis.learners.shaping import RewardShaping
+from nemesis.play.collector import Clock, Experience
+from nemesis.play.matchmaking import Matchmaker, SelfPlay
 from nemesis.play.pairings import MAIN, files_of
 from nemesis.play.serial import Collection, SerialCollection
 from nemesis.policies.policy import Policy
@@ -43,7 +43,7 @@ from nemesis.training.assembly import build_learner, build_policy, choose_device
 from nemesis.training.config import RunConfig
 from nemesis.training.dataset_source import DataCollection
 from nemesis.training.display import Display, open_display
-from nemesis.training.process_group import learns_along, process_group
+from nemesis.training.process_group import is_secondary_process, process_group
 from nemesis.training.reporter import Reporter
 from nemesis.training.summary import outcome
 
@@ -53,22 +53,22 @@ _MAY_CHANGE = ("updates", "device", "threads", "evaluation", "checkpoints", "tra
 _MUCH_STALE = 0.1  # share of a batch
 
 
-OpenOpposition: TypeAlias = Callable[[RunConfig, Game, Path], Opposition]
+OpenMatchmaker: TypeAlias = Callable[[RunConfig, Game, Path], Matchmaker]
 """From a configuration, its game and the run's folder to whoever decides whom the policy meets."""
 
 
-def self_play(*_: object) -> Opposition:
+def self_play(*_: object) -> Matchmaker:
     return SelfPlay()
 
 
 def train(
-    config: RunConfig, path: Path, console: Console | None = None, open_opposition: OpenOpposition = self_play
+    config: RunConfig, path: Path, console: Console | None = None, open_matchmaker: OpenMatchmaker = self_play
 ) -> None:
     """Start a run in a new directory and take it to its end."""
     check_tracking(config.tracking)
-    with process_group(config), closing(Run(config, path, open_opposition)) as run:
-        if learns_along():
-            run.go_along()
+    with process_group(config), closing(Run(config, path, open_matchmaker)) as run:
+        if is_secondary_process():
+            run.run_secondary()
             return
         with RunDirectory.create(path, config.model_dump(mode="json")) as directory:
             run.go(directory, console or Console(), resumed=False)
@@ -78,11 +78,11 @@ def resume(
     path: Path,
     overrides: Sequence[str] = (),
     console: Console | None = None,
-    open_opposition: OpenOpposition = self_play,
+    open_matchmaker: OpenMatchmaker = self_play,
 ) -> None:
     """Continue a run from its newest valid checkpoint; settings that keep it the same run may be changed."""
     console = console or Console()
-    with nullcontext() if learns_along() else RunDirectory.open(path) as directory:
+    with nullcontext() if is_secondary_process() else RunDirectory.open(path) as directory:
         checkpoint, skipped = newest_valid(RunDirectory.checkpoints_of(path))
         config = _changed(build_config(RunConfig, checkpoint.config), overrides)
         check_tracking(config.tracking)
@@ -91,10 +91,10 @@ def resume(
                 f"{path} has finished its {config.updates} updates; "
                 f"add some with `nemesis resume {path} updates={2 * config.updates}`."
             )
-        with process_group(config), closing(Run(config, path, open_opposition, new=False)) as run:
+        with process_group(config), closing(Run(config, path, open_matchmaker, new=False)) as run:
             run.restore(checkpoint)
             if directory is None:
-                run.go_along()
+                run.run_secondary()
                 return
             for sentence in skipped:
                 _say(console, f"Warning: {sentence}", style="bold red")
@@ -107,7 +107,7 @@ class Run:
     """The parts of a run, in memory, until it is closed."""
 
     def __init__(
-        self, config: RunConfig, folder: Path, open_opposition: OpenOpposition = self_play, *, new: bool = True
+        self, config: RunConfig, folder: Path, open_matchmaker: OpenMatchmaker = self_play, *, new: bool = True
     ) -> None:
         """Build everything; a run that is not new will be restored, and needs no first weights."""
         torch.set_num_threads(config.threads)
@@ -115,7 +115,7 @@ class Run:
         self.config = config
         self.device = choose_device(config)
         self.game = open_game_of(config)
-        self.rewards = Rewards(config.reward, self.game)
+        self.rewards = RewardShaping(config.reward, self.game)
         weights, matches, _, minibatches, ratings = (
             int(seed.generate_state(1)[0]) for seed in np.random.SeedSequence(config.seed).spawn(5)
         )
@@ -125,14 +125,14 @@ class Run:
         self.policy = build_policy(config, self.game).to(self.device)
         if config.policy.init and new:
             take_weights(self.policy, policy_path(config.policy.init), self.game, config.policy.init_parts)
-        self.examiner = Examiner(config, self.game, self.device, ratings, self.stop)
-        self.learner = build_learner(self.policy, config, self.device, minibatches, self.examiner.rate)
+        self.evaluator = RunEvaluator(config, self.game, self.device, ratings, self.stop)
+        self.learner = build_learner(self.policy, config, self.device, minibatches, self.evaluator.rate)
         self.clock = Clock()
-        self.opposition = open_opposition(config, self.game, folder)
+        self.matchmaker = open_matchmaker(config, self.game, folder)
         self.collection = self._open_collection(folder, matches)
         self.update = 0
         self.learned = 0  # decisions that the policy has learned from, its opponents' and stale ones left out
-        self._unlearned: Harvest | None = None  # what was played for an update that was left off
+        self._pending: Experience | None = None  # what was played for an update that was left off
         self._interrupts: Interrupts | None = None
         self._told_of_stale = False
 
@@ -145,20 +145,20 @@ class Run:
         config = self.config
         started = perf_counter()
         busy = self.clock.wait + self.clock.simulate + self.clock.infer
-        harvest = self._unlearned or self.collection.collect(config.collection.decisions, self.stop)
-        self._unlearned = harvest
+        experience = self._pending or self.collection.collect(config.collection.decisions, self.stop)
+        self._pending = experience
         progress = self.update / config.updates
-        played = harvest.episodes[MAIN]
+        played = experience.episodes[MAIN]
         trajectories = self.rewards.judge(self._fresh(played), progress)
         judged = perf_counter()
         metrics = self.learner.update(trajectories, progress)
         learned = perf_counter()
         self.clock.learn += learned - judged
         self.learned += int(add_up(torch.tensor(trajectories.decisions, device=self.device)))
-        self._unlearned = None
+        self._pending = None
         staleness = self.update - trajectories.version
         self.update += 1
-        metrics |= self.opposition.note(harvest, self.policy, self._average, self.update, self.stop)
+        metrics |= self.matchmaker.note(experience, self.policy, self._average, self.update, self.stop)
         self._publish()
         self.clock.other += perf_counter() - started - (learned - judged)
         self.clock.other -= self.clock.wait + self.clock.simulate + self.clock.infer - busy
@@ -186,7 +186,7 @@ class Run:
         """Measure the last weights, the averaged ones, or both; nothing if the run is stopped meanwhile."""
         started = perf_counter()
         try:
-            values = self.examiner.examine(self.policy, self._average)
+            values = self.evaluator.evaluate(self.policy, self._average)
         except StoppedError:
             return {}
         self.clock.other += perf_counter() - started
@@ -194,17 +194,17 @@ class Run:
 
     def save(self, root: Path) -> Path:
         """Write a checkpoint, and drop what need not be kept."""
-        files = files_of(self.opposition.members | self.collection.players)
+        files = files_of(self.matchmaker.members | self.collection.players)
         named = files_named(root)  # by the last checkpoint too, so that nobody opens what is removed
         if named is not None:
-            self.opposition.tidy(named | files)
+            self.matchmaker.tidy(named | files)
         learner = self.learner.state()
         optimiser, optimiser_tree = flatten_state(learner.pop("optimiser"))
         average = learner["average"].pop("weights")
         rest, rest_tree = flatten_state(learner)
         collection, collection_tree = flatten_state(self.collection.snapshot())
-        opposition, opposition_tree = flatten_state(self.opposition.state())
-        unlearned, unlearned_tree = flatten_state(self._unlearned and self._unlearned.state())
+        matchmaker, opposition_tree = flatten_state(self.matchmaker.state())
+        unlearned, unlearned_tree = flatten_state(self._pending and self._pending.state())
         counts = self.collection.counts
         generators, generators_rest = capture_random_states()
         progress = self.update / self.config.updates
@@ -217,7 +217,7 @@ class Run:
                 "optimiser": optimiser,
                 "learner": rest,
                 "collection": collection,
-                "opposition": opposition,
+                "opposition": matchmaker,
                 "unlearned": unlearned,
                 "random": generators,
             },
@@ -249,11 +249,11 @@ class Run:
         learner["optimiser"] = unflatten_state(checkpoint.tensors("optimiser"), trees["optimiser"])
         learner["average"]["weights"] = checkpoint.tensors("average")
         self.learner.restore(learner)
-        self.opposition.restore(unflatten_state(checkpoint.tensors("opposition"), trees["opposition"]))
+        self.matchmaker.restore(unflatten_state(checkpoint.tensors("opposition"), trees["opposition"]))
         self.collection.restore(unflatten_state(checkpoint.tensors("collection"), trees["collection"]))
         if trees.get("unlearned"):
             unlearned = unflatten_state(checkpoint.tensors("unlearned"), trees["unlearned"])
-            self._unlearned = Harvest.restored(unlearned, self.game.spec.actions)
+            self._pending = Experience.restored(unlearned, self.game.spec.actions)
         self._publish()
         restore_random_states(checkpoint.tensors("random"), trees["random"])
 
@@ -274,7 +274,7 @@ class Run:
                 display, self.clock, config.updates, self.update, self._decisions, directory.metrics_path
             )
             if not resumed:
-                self.opposition.begin()
+                self.matchmaker.begin()
                 metrics.write(0, reporter.evaluated(self.update, self.evaluate()))
                 self._keep_best(directory.path, reporter)
                 self.save(root)
@@ -303,23 +303,23 @@ class Run:
         if (directory.path / BEST).exists():
             _say(console, f"The policy that foretold held-out battles best is {directory.path / BEST}.")
         replays = directory.replays_path / f"update-{self.update:08d}"
-        if replay := self.examiner.record(self.policy, self._average, replays):
+        if replay := self.evaluator.record(self.policy, self._average, replays):
             _say(console, f"Watch one of its battles: {replay}")
         _say(console, f"The run is in {directory.path}; measure it with `nemesis evaluate {directory.path}`.")
 
     def _keep_best(self, folder: Path, reporter: Reporter) -> None:
-        self.examiner.keep_best(folder, self.policy, self._average, self.update, reporter.history)
+        self.evaluator.keep_best(folder, self.policy, self._average, self.update, reporter.history)
 
-    def go_along(self) -> None:
+    def run_secondary(self) -> None:
         """Run to the end beside the process that has the run."""
         with Interrupts() as interrupts:
             while self.update < self.config.updates and not any_of(interrupts.waiting, self.device):
                 self.step()
 
     def _open_collection(self, folder: Path, seed: int) -> Collection:
-        learners = {MAIN: self.policy} | {name: policy for name, (policy, _) in self.opposition.learners.items()}
-        lineups = self.opposition.lineups
-        if isinstance(self.config.learner, CloningConfig) and not self.config.data.sources:
+        learners = {MAIN: self.policy} | {name: policy for name, (policy, _) in self.matchmaker.learners.items()}
+        pairings = self.matchmaker.pairings
+        if isinstance(self.config.learner, BehaviourCloningConfig) and not self.config.data.sources:
             raise UserError(
                 f"learner.algorithm={self.config.learner.algorithm} learns from datasets; name one by "
                 "data.sources=FOLDER."
@@ -327,8 +327,8 @@ class Run:
         if self.config.data.sources:
             return DataCollection(self.config, self.game, seed, self.clock)
         if self.config.collection.actors:
-            return ParallelCollection(self.config, self.game, learners, lineups, folder, seed, self.clock)
-        return SerialCollection(self.config, self.game, learners, self.device, lineups, folder, seed, self.clock)
+            return ParallelCollection(self.config, self.game, learners, pairings, folder, seed, self.clock)
+        return SerialCollection(self.config, self.game, learners, self.device, pairings, folder, seed, self.clock)
 
     def _fresh(self, played: Trajectories) -> Trajectories:
         """Return what is not too old to learn from."""
@@ -351,9 +351,9 @@ class Run:
 
     def _publish(self) -> None:
         """Let whoever plays do so with the newest weights, and against whom the opposition says."""
-        self.collection.follow(self.opposition.lineups)  # first: no match of old lineups is to begin with new weights
+        self.collection.follow(self.matchmaker.pairings)  # first: no match of old lineups is to begin with new weights
         self.collection.publish(MAIN, self.policy, self.update)
-        for name, (policy, version) in self.opposition.learners.items():
+        for name, (policy, version) in self.matchmaker.learners.items():
             self.collection.publish(name, policy, version)
 
     @property

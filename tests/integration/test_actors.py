@@ -20,7 +20,7 @@ from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
 from nemesis.core.interrupts import StoppedError
 from nemesis.learners.batch import to_batch
-from nemesis.play.pairings import MAIN, Lineups, Pair, PlayerSource
+from nemesis.play.pairings import MAIN, Pairing, Pairings, PlayerSource
 from nemesis.training.config import RunConfig
 from nemesis.training.run import Run
 
@@ -71,8 +71,8 @@ def test_actors_hand_over_whole_episodes_of_the_published_weights(tmp_path: Path
     with collecting(tmp_path, f"collection.inference={inference}") as (run, collection):
         for version in (0, 1, 2):
             collection.publish(MAIN, run.policy, version)
-            harvest = collection.collect(512)
-            episodes = harvest.episodes[MAIN]
+            experience = collection.collect(512)
+            episodes = experience.episodes[MAIN]
             assert episodes.decisions >= 512
             assert episodes.version.max() <= version
             assert set(np.unique(episodes.result)) <= set(np.linspace(-1, 1, 27).astype(np.float32))
@@ -93,14 +93,14 @@ def test_new_weights_and_lineups_reach_the_actors(tmp_path: Path):
             for parameter in run.policy.parameters():
                 parameter.add_(0.5)
         collection.publish(MAIN, run.policy, 5)
-        collection.follow(Lineups((Pair(SELF, PlayerSource("scripted", "random"), 1.0),)))
+        collection.follow(Pairings((Pairing(SELF, PlayerSource("scripted", "random"), 1.0),)))
 
         def are_obeyed() -> bool:
-            harvest = collection.collect(512)
-            rival = PlayerSource("scripted", "random")
-            if set(harvest.episodes[MAIN].version.tolist()) != {5} or rival not in harvest.outcomes.players:
+            experience = collection.collect(512)
+            opponent = PlayerSource("scripted", "random")
+            if set(experience.episodes[MAIN].version.tolist()) != {5} or opponent not in experience.outcomes.players:
                 return False
-            of_rival = harvest.outcomes.player == harvest.outcomes.players.index(rival)
+            of_rival = experience.outcomes.player == experience.outcomes.players.index(opponent)
             return bool(np.all(of_rival.sum(axis=1) == 1))
 
         wait_until(lambda: all(are_obeyed() for _ in range(3)), 30)
@@ -121,10 +121,10 @@ def test_a_run_with_actors_learns_and_leaves_nobody_behind(tmp_path: Path):
 def test_an_actor_that_dies_is_replaced_within_seconds(tmp_path: Path):
     with collecting(tmp_path) as (_, collection):
         collection.collect(512)
-        victim = collection.pids[0]
-        os.kill(victim, signal.SIGKILL)
+        target = collection.pids[0]
+        os.kill(target, signal.SIGKILL)
         started = time.monotonic()
-        while victim in collection.pids:
+        while target in collection.pids:
             collection.collect(512)
         for _ in range(4):
             collection.collect(512)
@@ -137,15 +137,15 @@ def test_an_actor_that_dies_is_replaced_within_seconds(tmp_path: Path):
 def test_one_process_decides_for_all_actors_as_each_would_by_itself(tmp_path: Path, memory: str):
     settings = ("collection.inference=central", f"policy.memory={memory}", "learner.sequence_length=2")
     with collecting(tmp_path, *settings) as (run, collection):
-        collection.follow(Lineups((Pair(SELF, SELF, 1.0), Pair(SELF, PlayerSource("scripted", "random"), 1.0))))
+        collection.follow(Pairings((Pairing(SELF, SELF, 1.0), Pairing(SELF, PlayerSource("scripted", "random"), 1.0))))
         for _ in range(3):
             episodes = collection.collect(512).episodes[MAIN]
         batch = to_batch(episodes, 2, run.policy, torch.device("cpu"))
         log_prob = batch.run_all(run.policy).log_probs.gather(1, batch.action[:, None])[:, 0]
         np.testing.assert_allclose(episodes.log_prob, log_prob.numpy(), atol=1e-5)
-        victim = collection.pids[0]
-        os.kill(victim, signal.SIGKILL)
-        while victim in collection.pids:
+        target = collection.pids[0]
+        os.kill(target, signal.SIGKILL)
+        while target in collection.pids:
             collection.collect(512)
         for _ in range(3):
             episodes = collection.collect(512).episodes[MAIN]
@@ -175,7 +175,7 @@ def test_when_central_inference_dies_everything_begins_anew(tmp_path: Path):
 
 def test_a_sentence_of_central_inference_reaches_the_person(tmp_path: Path):
     with collecting(tmp_path, "collection.inference=central") as (_, collection):
-        collection.follow(Lineups((Pair(SELF, PlayerSource("frozen", "missing.safetensors"), 1.0),)))
+        collection.follow(Pairings((Pairing(SELF, PlayerSource("frozen", "missing.safetensors"), 1.0),)))
         with pytest.raises(UserError, match=r"There is no policy at .*missing\.safetensors"):
             collection.collect(512)
 
@@ -205,9 +205,9 @@ def _by_all_actors(collection: ParallelCollection) -> list[tuple[int, int]]:
 def test_an_actor_that_dies_while_the_learner_is_busy_elsewhere_is_replaced_by_a_look(tmp_path: Path):
     with collecting(tmp_path) as (_, collection):
         collection.collect(512)
-        victim = collection.pids[0]
-        os.kill(victim, signal.SIGKILL)
-        wait_until(lambda: collection.tend() or victim not in collection.pids, 5)
+        target = collection.pids[0]
+        os.kill(target, signal.SIGKILL)
+        wait_until(lambda: collection.tend() or target not in collection.pids, 5)
         assert all(alive(pid) for pid in collection.pids)
 
 
@@ -216,9 +216,9 @@ def test_what_an_actor_handed_over_before_it_died_is_not_lost(tmp_path: Path):
         first = {match >> 40 for match in collection.collect(512).episodes[MAIN].match.tolist()}
         time.sleep(1.0)  # in which it has handed over the next ones, and waits
         played = collection.counts.matches
-        (victim,) = collection.pids
-        os.kill(victim, signal.SIGKILL)
-        wait_until(lambda: collection.tend() or victim not in collection.pids, 5)
+        (target,) = collection.pids
+        os.kill(target, signal.SIGKILL)
+        wait_until(lambda: collection.tend() or target not in collection.pids, 5)
         assert collection.counts.matches == played  # counted when they are collected, not before
         episodes = collection.collect(512).episodes[MAIN]
         assert {match >> 40 for match in episodes.match.tolist()} == first
@@ -238,10 +238,10 @@ def test_matches_of_a_batch_that_was_left_off_are_not_counted(tmp_path: Path):
 def test_a_sentence_of_an_actor_reaches_the_person_by_a_look_too(tmp_path: Path):
     with collecting(tmp_path, "collection.actors=1") as (_, collection):
         collection.collect(512)
-        (victim,) = collection.pids
-        collection.follow(Lineups((Pair(SELF, PlayerSource("frozen", "missing.safetensors"), 1.0),)))
+        (target,) = collection.pids
+        collection.follow(Pairings((Pairing(SELF, PlayerSource("frozen", "missing.safetensors"), 1.0),)))
         time.sleep(0.5)
-        wait_until(lambda: not alive(victim), 10)
+        wait_until(lambda: not alive(target), 10)
         with pytest.raises(UserError, match=r"There is no policy at .*missing\.safetensors"):
             collection.tend()
 
@@ -250,17 +250,17 @@ def test_an_actor_that_stands_still_is_replaced(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(parallel, "_STANDSTILL", 2.0)
     with collecting(tmp_path, "collection.actors=1") as (_, collection):
         collection.collect(512)
-        (victim,) = collection.pids
-        os.kill(victim, signal.SIGSTOP)
+        (target,) = collection.pids
+        os.kill(target, signal.SIGSTOP)
         for _ in range(4):  # beyond what it has handed over
             collection.collect(512)
-        assert victim not in collection.pids
-        assert not alive(victim)
+        assert target not in collection.pids
+        assert not alive(target)
 
 
 def test_an_actor_that_cannot_play_ends_the_run_with_its_sentence(tmp_path: Path):
     with collecting(tmp_path) as (_, collection):
-        collection.follow(Lineups((Pair(SELF, PlayerSource("frozen", "missing.safetensors"), 1.0),)))
+        collection.follow(Pairings((Pairing(SELF, PlayerSource("frozen", "missing.safetensors"), 1.0),)))
         with pytest.raises(UserError, match=r"There is no policy at .*missing\.safetensors"):
             collection.collect(512)
 

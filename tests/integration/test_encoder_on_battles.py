@@ -9,7 +9,7 @@ import torch
 from nemesis.games import open_game
 from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.views.layout import FOE, OWN, PHASES, POKEMON, POSITION, cut
-from nemesis.play.players import RandomActor
+from nemesis.play.players import RandomPlayer
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
 
@@ -23,7 +23,7 @@ def played(name: str) -> tuple[PokemonGame, np.ndarray, np.ndarray]:
     """Return a game, and the views and masks of some hundred decisions by chance."""
     game = open_game(f"pokemon:{name}")
     assert isinstance(game, PokemonGame)
-    pool, actor = game.pool(16, seed=1), RandomActor(seed=1)
+    pool, actor = game.pool(16, seed=1), RandomPlayer(seed=1)
     views, masks = [], []
     for _ in range(60):
         decisions, _ = pool.recv()

@@ -6,12 +6,12 @@ import torch
 
 from nemesis.games import open_game
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.network.opponent_model import deed_names
+from nemesis.games.pokemon.network.opponent_model import class_names
 from nemesis.games.pokemon.views.layout import ACTION_KINDS, FOE, PHASES, POKEMON, POSITION, SIDE, cut
 from nemesis.play.collector import Clock, Collector
 from nemesis.play.pairings import MAIN, SELF_PLAY
-from nemesis.play.players import Actor
-from nemesis.play.seating import Cast
+from nemesis.play.players import PolicyPlayer
+from nemesis.play.seating import Seating
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
 
@@ -23,27 +23,27 @@ def test_what_the_opponent_was_noted_to_do_is_seen_a_turn_later(name: str):
     game = open_game(f"pokemon:{name}")
     assert isinstance(game, PokemonGame)
     policy = Policy(game.encoder, game.action_head, PolicyConfig(size="nano"))
-    actor = Actor(policy, 16, torch.device("cpu"), seed=0)
+    actor = PolicyPlayer(policy, 16, torch.device("cpu"), seed=0)
     pool = game.pool(16, seed=0)
-    collector = Collector(game, pool, Cast(16, SELF_PLAY, lambda *_: actor, 0), None, Clock(), foresight=True)
+    collector = Collector(game, pool, Seating(16, SELF_PLAY, lambda *_: actor, 0), None, Clock(), opponent_model=True)
     trajectories = collector.collect(1500).episodes[MAIN]
     pool.close()
 
-    names, slots, views = deed_names(game.format.mod), game.format.slots, cut(trajectories.view)
-    rival = trajectories.rival
-    assert rival is not None
+    names, slots, views = class_names(game.format.mod), game.format.slots, cut(trajectories.view)
+    opponent_action = trajectories.opponent_action
+    assert opponent_action is not None
     turn = views.position[:, POSITION.column("phase")] == PHASES.index("turn")
-    assert (rival[turn] >= 0).any(axis=1).mean() > 0.95
+    assert (opponent_action[turn] >= 0).any(axis=1).mean() > 0.95
     before = np.setdiff1d(np.flatnonzero(turn), trajectories.offsets[1:] - 1)
     before = before[turn[before + 1]]  # a whole turn lies between the two decisions
     after = before + 1
     kind = views.side[after, FOE][:, SIDE.columns("last_kind")][:, :slots]
-    moved = (kind == ACTION_KINDS.index("move")) & (rival[before] >= 0)
+    moved = (kind == ACTION_KINDS.index("move")) & (opponent_action[before] >= 0)
     seen = names.of_move[views.side[after, FOE][:, SIDE.columns("last_move")][:, :slots]]
     assert moved.mean() > 0.4
-    assert (seen == rival[before])[moved].mean() > 0.95  # a few moves call others
+    assert (seen == opponent_action[before])[moved].mean() > 0.95  # a few moves call others
 
-    sent = rival[before] > names.of_move.max()  # else a replacement of who fainted came in
+    sent = opponent_action[before] > names.of_move.max()  # else a replacement of who fainted came in
     switched = (kind == ACTION_KINDS.index("switch")) & sent
     foes = views.pokemon[after, FOE]
     slot = np.arange(1, slots + 1)
@@ -53,5 +53,5 @@ def test_what_the_opponent_was_noted_to_do_is_seen_a_turn_later(name: str):
     assert switched.sum() / sent.sum() > 0.95
     species = names.of_species[foes[..., POKEMON.column("base_species")]]
     fainted = foes[..., POKEMON.column("fainted")] > 0
-    fell = ((species[:, None] == rival[before][:, :, None]) & fainted[:, None]).any(axis=2)
-    assert (standing == rival[before])[switched & ~fell].mean() > 0.98  # a few were driven out at once
+    fell = ((species[:, None] == opponent_action[before][:, :, None]) & fainted[:, None]).any(axis=2)
+    assert (standing == opponent_action[before])[switched & ~fell].mean() > 0.98  # a few were driven out at once

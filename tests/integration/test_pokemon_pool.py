@@ -192,11 +192,11 @@ def test_long_battle_is_drawn_at_the_turn_limit():
 def lose_a_host(pool, lose, seconds):
     """Lose the first host in mid-game; returns the results of the recv that noticed."""
     play_on(pool, 22)
-    victim, other = pool.host_pids
-    lose(victim)
+    target, other = pool.host_pids
+    lose(target)
     started = time.monotonic()
     _, results = pool.recv()
-    while pool.host_pids[0] == victim:  # its last answer may have been on the way already
+    while pool.host_pids[0] == target:  # its last answer may have been on the way already
         assert time.monotonic() - started < seconds
         pool.send(random_legal(pool._delivered.mask, np.random.default_rng(0)))
         _, results = pool.recv()

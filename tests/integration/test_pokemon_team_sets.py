@@ -9,9 +9,9 @@ import pytest
 from nemesis.cli import main
 from nemesis.core.errors import UserError
 from nemesis.games.pokemon.hosts.node import find_node, installed_host
-from nemesis.games.pokemon.hosts.warm_hosts import HostStock
+from nemesis.games.pokemon.hosts.warm_hosts import WarmHosts
 from nemesis.games.pokemon.teams import team_sets as teams
-from nemesis.games.pokemon.teams.team_sets import judge_teams, load_team_set, shipped_sets
+from nemesis.games.pokemon.teams.team_sets import load_team_set, shipped_sets, validate_teams
 
 MAIN_FORMATS = ("gen1ou", "gen9ou", "gen9vgc2025regi")
 # Where larger sets may lie beside the checkout, and the least share of each that must be valid.
@@ -44,7 +44,7 @@ DONDOZO_PACKED = (
 
 @pytest.fixture(scope="module")
 def check():
-    return HostStock("bundled").check_teams
+    return WarmHosts("bundled").check_teams
 
 
 @pytest.fixture(autouse=True)
@@ -201,7 +201,7 @@ def test_larger_sets_load(check, name):
     file = LARGER_SETS / f"{name}.jsonl.gz"
     if not file.exists():
         pytest.skip("the larger sets are not here")
-    judged = judge_teams(battle_format, file, check)
+    judged = validate_teams(battle_format, file, check)
     valid = sum(each.packed is not None for each in judged)
     print(f"{name}: {valid} of {len(judged)} valid in {battle_format}")
     assert valid >= least * len(judged)

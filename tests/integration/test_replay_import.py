@@ -19,7 +19,7 @@ from nemesis.core.game import BoolArray
 from nemesis.data import replay_import
 from nemesis.data.config import DataConfig
 from nemesis.data.dataset import open_dataset
-from nemesis.data.episodes import Episodes, joined
+from nemesis.data.episodes import Episodes, concatenate
 from nemesis.data.preparation import Preparation
 from nemesis.data.replay_import import ImportReport
 from nemesis.data.replay_readers import ReplayReaders
@@ -65,7 +65,7 @@ def run_import(*arguments: object) -> dict[str, Any]:
 
 def content(path: Path) -> Episodes:
     opened = open_dataset(path)
-    return joined([shard.read(group) for shard in opened.shards for group in range(len(shard.row_groups))])
+    return concatenate([shard.read(group) for shard in opened.shards for group in range(len(shard.row_groups))])
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from nemesis.core.config import build_config
 from nemesis.core.interrupts import Stop
 from nemesis.games import open_game
 from nemesis.learners.optimiser import DivergedError
-from nemesis.play.collector import Harvest
+from nemesis.play.collector import Experience
 from nemesis.play.pairings import MAIN
 from nemesis.play.players import as_step_policy
 from nemesis.storage.checkpoints import load_checkpoint
@@ -97,7 +97,7 @@ def assert_same_checkpoint(one: Path, other: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Pair:
+class Pairing:
     """One configuration run twice: straight through, and killed halfway and resumed."""
 
     straight: Path
@@ -106,7 +106,7 @@ class Pair:
     killed_at: int  # the last update that was recorded before the kill
 
 
-def run_twice(folder: Path, updates: int, settings: list[str]) -> Pair:
+def run_twice(folder: Path, updates: int, settings: list[str]) -> Pairing:
     straight, resumed = folder / "straight", folder / "resumed"
     half = updates // 2
     command = ["train", "kuhn", *SMALL, *settings, f"updates={updates}", f"checkpoints.interval={half // 2}", "--run"]
@@ -119,40 +119,40 @@ def run_twice(folder: Path, updates: int, settings: list[str]) -> Pair:
     assert main([*command, str(straight)]) == 0
     code, output = finish(continued)
     assert code == 0, output
-    return Pair(straight, resumed, updates, killed_at)
+    return Pairing(straight, resumed, updates, killed_at)
 
 
 @pytest.fixture(scope="module")
-def short_pair(tmp_path_factory: pytest.TempPathFactory) -> Pair:
+def short_pair(tmp_path_factory: pytest.TempPathFactory) -> Pairing:
     """The portfolio with a recurrent policy: all that a checkpoint can have to hold."""
     return run_twice(tmp_path_factory.mktemp("short"), SHORT, RECURRENT_PORTFOLIO)
 
 
 @pytest.fixture(scope="module", params=["rnad", "portfolio"])
-def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pair:
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pairing:
     if request.param == "portfolio":
         return request.getfixturevalue("short_pair")
     return run_twice(tmp_path_factory.mktemp("rnad"), 200, MAGNET)
 
 
 @pytest.fixture
-def finished(short_pair: Pair, tmp_path: Path) -> Path:
+def finished(short_pair: Pairing, tmp_path: Path) -> Path:
     """A copy of a finished run."""
     return Path(shutil.copytree(short_pair.straight, tmp_path / "run"))
 
 
-def test_a_run_that_was_killed_ends_in_the_same_bytes_as_one_that_was_not(pair: Pair):
+def test_a_run_that_was_killed_ends_in_the_same_bytes_as_one_that_was_not(pair: Pairing):
     assert pair.updates // 2 <= pair.killed_at < pair.updates
     assert_same_checkpoint(checkpoint(pair.resumed, pair.updates), checkpoint(pair.straight, pair.updates))
 
 
-def test_the_comparison_would_see_a_difference(pair: Pair):
+def test_the_comparison_would_see_a_difference(pair: Pairing):
     end, before = checkpoint(pair.straight, pair.updates), checkpoint(pair.straight, 3 * pair.updates // 4)
     for name in ("weights", "average", "optimiser", "collection"):
         assert (end / f"{name}.safetensors").read_bytes() != (before / f"{name}.safetensors").read_bytes()
 
 
-def test_every_update_is_recorded_once_with_the_same_figures(pair: Pair):
+def test_every_update_is_recorded_once_with_the_same_figures(pair: Pairing):
     records = []
     for run in (pair.straight, pair.resumed):
         assert recorded_updates(run) == list(range(pair.updates + 1))
@@ -163,7 +163,7 @@ def test_every_update_is_recorded_once_with_the_same_figures(pair: Pair):
 
 
 def test_a_damaged_checkpoint_is_skipped_loudly_and_the_run_goes_on_from_the_one_before(
-    short_pair: Pair, finished: Path, capfd: pytest.CaptureFixture[str]
+    short_pair: Pairing, finished: Path, capfd: pytest.CaptureFixture[str]
 ):
     damaged = checkpoint(finished, SHORT)
     weights = damaged / "weights.safetensors"
@@ -202,7 +202,7 @@ def test_a_finished_run_says_how_to_add_updates(finished: Path, capfd: pytest.Ca
     assert recorded_updates(finished) == list(range(longer + 1))
 
 
-def test_a_copied_checkpoint_is_all_that_is_needed_to_load_and_measure_a_policy(short_pair: Pair, tmp_path: Path):
+def test_a_copied_checkpoint_is_all_that_is_needed_to_load_and_measure_a_policy(short_pair: Pairing, tmp_path: Path):
     elsewhere = Path(shutil.copytree(checkpoint(short_pair.resumed, SHORT), tmp_path / "elsewhere"))
     figures = tmp_path / "figures.json"
     assert main(["evaluate", str(short_pair.resumed), "--json", str(figures)]) == 0
@@ -218,7 +218,7 @@ def test_a_copied_checkpoint_is_all_that_is_needed_to_load_and_measure_a_policy(
 
 @pytest.mark.parametrize("request_to_stop", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_saves_a_checkpoint_from_which_the_run_goes_on_exactly(
-    short_pair: Pair, tmp_path: Path, request_to_stop: signal.Signals
+    short_pair: Pairing, tmp_path: Path, request_to_stop: signal.Signals
 ):
     run = tmp_path / "run"
     command = ["train", "kuhn", *SMALL, *RECURRENT_PORTFOLIO, f"updates={SHORT}", "checkpoints.interval=1000", "--run"]
@@ -278,10 +278,10 @@ def test_a_run_that_diverges_keeps_its_last_checkpoint_as_it_was(tmp_path: Path)
     run = Run(build_config(RunConfig, {"game": "openspiel:kuhn_poker"}, [*SMALL, "learner.skip_limit=2"]), tmp_path)
     collect = run.collection.collect
 
-    def broken(decisions: int, stop: Stop) -> Harvest:
-        harvest = collect(decisions, stop)
-        played = harvest.episodes[MAIN]
-        return Harvest({MAIN: replace(played, result=np.full_like(played.result, 1e30))}, harvest.outcomes)
+    def broken(decisions: int, stop: Stop) -> Experience:
+        experience = collect(decisions, stop)
+        played = experience.episodes[MAIN]
+        return Experience({MAIN: replace(played, result=np.full_like(played.result, 1e30))}, experience.outcomes)
 
     run.collection.collect = broken  # type: ignore[method-assign]
     with (

@@ -6,7 +6,7 @@ import nemesis
 from nemesis.evaluation.tournament import open_field, run_tournament
 from nemesis.policies.policy import parameter_count
 from nemesis.population.exploitation import exploiter_config
-from nemesis.storage.policy_files import policy_path, read_facts
+from nemesis.storage.policy_files import policy_path, read_header
 
 FORMATS = ["gen1ou", "gen9vgc2025regi"]
 
@@ -24,14 +24,14 @@ def test_a_shipped_policy_can_be_loaded_and_exploited(battle_format: str):
     name = f"shipped:{battle_format}"
     assert parameter_count(nemesis.load_policy(name)) > 10_000
     config = exploiter_config(name, [])
-    assert (config.game, config.opponents.victim, config.policy.init) == (f"pokemon:{battle_format}", name, name)
+    assert (config.game, config.opponents.target, config.policy.init) == (f"pokemon:{battle_format}", name, name)
 
 
 @pytest.mark.parametrize("battle_format", FORMATS)
 def test_a_shipped_policy_is_small_and_has_a_card(battle_format: str):
     path = policy_path(f"shipped:{battle_format}")
     assert path.stat().st_size < 5e6
-    about = read_facts(path).about
+    about = read_header(path).about
     card = path.with_suffix(".md").read_text(encoding="utf-8")
     assert f"{about['decisions']:,} decisions" in card
     assert f"{about['update']:,} updates" in card

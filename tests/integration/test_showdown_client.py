@@ -17,7 +17,7 @@ from test_pokemon_observer import TRAPS, game_of
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import BoolArray, EndReason, IntArray, by_play
-from nemesis.deploy.pokemon.decider import Desk
+from nemesis.deploy.pokemon.decider import BattleDecider
 from nemesis.deploy.pokemon.server_matches import Meeting, play_on_server
 from nemesis.deploy.pokemon.showdown_client import Booking, Limits, Played, ShowdownClient
 from nemesis.deploy.pokemon.showdown_connection import Connection
@@ -25,7 +25,7 @@ from nemesis.deploy.pokemon.showdown_server import showdown_server
 from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.hosts.observer import News, Observer
 from nemesis.play.matches import Player
-from nemesis.play.players import RandomActor, ScriptedActor
+from nemesis.play.players import RandomPlayer, ScriptedPlayer
 
 HASTY = Limits(opening=10, silence=1.5, absence=0.5, sheets=2)
 NUMBERS = count()  # so that no user comes back by the name of an earlier one
@@ -75,8 +75,10 @@ async def duel(
     sheets = game.format.sheets == "offered"
     connections = [await Connection.open(websocket, name) for name in names]
     clients = [
-        ShowdownClient(connection, Desk(observer, player), game.format.id, rival, sheets=sheets, limits=Limits())
-        for connection, observer, player, rival in zip(connections, observers, players, names[::-1], strict=True)
+        ShowdownClient(
+            connection, BattleDecider(observer, player), game.format.id, opponent, sheets=sheets, limits=Limits()
+        )
+        for connection, observer, player, opponent in zip(connections, observers, players, names[::-1], strict=True)
     ]
     playing = [
         client.play(bookings(game, matches, seat), no_invitation, slots=4) for seat, client in enumerate(clients)
@@ -101,7 +103,7 @@ def test_live_views_are_those_that_the_lines_give_again(server: str, battle_form
         closing(game.observer()) as fresh,
     ):
         notes = [Notes(one), Notes(other)]
-        results = asyncio.run(duel(server, game, notes, [RandomActor(1), RandomActor(2)], 6))
+        results = asyncio.run(duel(server, game, notes, [RandomPlayer(1), RandomPlayer(2)], 6))
         first, second = (sorted(result, key=lambda played: played.booking.match) for result in results)
         assert len(first) == len(second) == 6
         assert all(ended_by_play(played) for played in first + second)
@@ -132,7 +134,7 @@ def test_a_choice_that_is_refused_is_made_anew(server: str, tmp_path: Path):
         closing(game.observer()) as other,
     ):
         notes = Notes(one)
-        players = [ScriptedActor(switching, 0), RandomActor(2)]
+        players = [ScriptedPlayer(switching, 0), RandomPlayer(2)]
         ours, _ = asyncio.run(duel(server, game, [notes, other], players, 2))
     assert len(ours) == 2
     assert all(ended_by_play(played) for played in ours)
@@ -148,17 +150,17 @@ async def against(
 ) -> list[Played]:
     """Challenge somebody who behaves in some way once the challenge has come."""
     number = next(NUMBERS)
-    connection, rival = [await Connection.open(websocket, f"{name} {number}") for name in ("Nemesis", "Rival")]
-    await rival.send("", f"/utm {game.pair_teams(0, 0)[1]}")
+    connection, opponent = [await Connection.open(websocket, f"{name} {number}") for name in ("Nemesis", "Rival")]
+    await opponent.send("", f"/utm {game.pair_teams(0, 0)[1]}")
 
     async def accept() -> None:
-        while not any("/challenge gen1ou" in line for line in (await rival.receive()).lines):
+        while not any("/challenge gen1ou" in line for line in (await opponent.receive()).lines):
             pass
-        await rival.send("", f"/accept {connection.name}")
-        await behave(rival)
+        await opponent.send("", f"/accept {connection.name}")
+        await behave(opponent)
 
-    desk = Desk(observer, RandomActor(0))
-    client = ShowdownClient(connection, desk, "gen1ou", rival.name, sheets=False, limits=limits)
+    decider = BattleDecider(observer, RandomPlayer(0))
+    client = ShowdownClient(connection, decider, "gen1ou", opponent.name, sheets=False, limits=limits)
     accepting = asyncio.create_task(accept())
     try:
         return await asyncio.wait_for(client.play(bookings(game, 1, 0), no_invitation, slots=1), 30)
@@ -166,31 +168,31 @@ async def against(
         accepting.cancel()
         with suppress(UserError, asyncio.CancelledError):
             await accepting
-        for one in (connection, rival):
+        for one in (connection, opponent):
             await one.close()
 
 
-async def until_turn(rival: Connection) -> str:
+async def until_turn(opponent: Connection) -> str:
     """Wait for the first turn; returns the room."""
     while True:
-        message = await rival.receive()
+        message = await opponent.receive()
         if "|turn|1" in message.lines:
             return message.room
 
 
-async def disconnect(rival: Connection) -> None:
-    await until_turn(rival)
-    await rival.close()
+async def disconnect(opponent: Connection) -> None:
+    await until_turn(opponent)
+    await opponent.close()
 
 
-async def forfeit(rival: Connection) -> None:
-    await rival.send(await until_turn(rival), "/forfeit")
-    await until_turn(rival)
+async def forfeit(opponent: Connection) -> None:
+    await opponent.send(await until_turn(opponent), "/forfeit")
+    await until_turn(opponent)
 
 
-async def say_nothing(rival: Connection) -> None:
+async def say_nothing(opponent: Connection) -> None:
     while True:
-        await rival.receive()
+        await opponent.receive()
 
 
 @pytest.mark.parametrize("behave", [disconnect, forfeit, say_nothing])
@@ -206,8 +208,8 @@ def test_a_server_that_dies_is_said_in_a_sentence():
     with ExitStack() as server, closing(game.observer()) as observer:
         websocket = server.enter_context(showdown_server(simulators=1))
 
-        async def kill_the_server(rival: Connection) -> None:
-            await until_turn(rival)
+        async def kill_the_server(opponent: Connection) -> None:
+            await until_turn(opponent)
             await asyncio.to_thread(server.close)
 
         with pytest.raises(UserError, match=r"^The connection to the Showdown server was lost\.$"):
@@ -225,7 +227,12 @@ def test_an_opponent_who_never_comes_is_said_in_a_sentence(server: str):
     async def wait_alone() -> None:
         connection = await Connection.open(server, "Lonely")
         client = ShowdownClient(
-            connection, Desk(observer, RandomActor(0)), "gen1ou", "Rival", sheets=False, limits=Limits(opening=1)
+            connection,
+            BattleDecider(observer, RandomPlayer(0)),
+            "gen1ou",
+            "Rival",
+            sheets=False,
+            limits=Limits(opening=1),
         )
         try:
             await client.play(bookings(game, 1, 1), no_invitation, slots=1)
@@ -247,7 +254,7 @@ def preview(played: Played, side: str) -> list[str]:
 def test_poke_env_is_met_in_pairs_with_seats_and_teams_exchanged():
     game = game_of("gen9ou")
     battles: list[Played] = []
-    score = play_on_server(game, RandomActor(0), Meeting("SimpleHeuristicsPlayer", 6, seed=0, slots=4), battles.append)
+    score = play_on_server(game, RandomPlayer(0), Meeting("SimpleHeuristicsPlayer", 6, seed=0, slots=4), battles.append)
     assert (score.matches, score.voided) == (6, 0)
     assert score.turns > 5
     battles.sort(key=lambda played: played.booking.match)
@@ -263,14 +270,14 @@ def test_poke_env_is_met_in_pairs_with_seats_and_teams_exchanged():
 def test_poke_env_shows_its_team_sheet_where_training_did():
     game = game_of("gen9vgc2025regi")
     battles: list[Played] = []
-    score = play_on_server(game, RandomActor(0), Meeting("RandomPlayer", 4, seed=1, slots=4), battles.append)
+    score = play_on_server(game, RandomPlayer(0), Meeting("RandomPlayer", 4, seed=1, slots=4), battles.append)
     assert (score.matches, score.voided) == (4, 0)
     assert all(sum(line.startswith("|showteam|") for line in played.log) == 2 for played in battles)
 
 
 def test_a_player_that_does_not_exist_is_said_in_a_sentence():
     with pytest.raises(UserError, match=r"poke-env:CleverPlayer does not start.*There is no player CleverPlayer"):
-        play_on_server(game_of("gen1ou"), RandomActor(0), Meeting("CleverPlayer", 2, seed=0))
+        play_on_server(game_of("gen1ou"), RandomPlayer(0), Meeting("CleverPlayer", 2, seed=0))
 
 
 def test_a_player_that_crashes_is_said_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -280,7 +287,7 @@ def test_a_player_that_crashes_is_said_in_a_sentence(tmp_path: Path, monkeypatch
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
     with pytest.raises(UserError, match=r"^The player of poke-env ended with code 3\."):
-        play_on_server(game_of("gen1ou"), RandomActor(0), Meeting("quitter:Quitter", 2, seed=0))
+        play_on_server(game_of("gen1ou"), RandomPlayer(0), Meeting("quitter:Quitter", 2, seed=0))
 
 
 def descendants(pid: int) -> set[int]:

@@ -8,10 +8,10 @@ from torch import nn
 from nemesis.core.game import Game, MatchPool
 from nemesis.core.trajectory import Trajectories
 from nemesis.games.openspiel import open_game
-from nemesis.play.collector import Clock, Collector, Counts
+from nemesis.play.collector import Clock, Collector, PlayCounts
 from nemesis.play.pairings import MAIN, SELF_PLAY
-from nemesis.play.players import Actor
-from nemesis.play.seating import Cast
+from nemesis.play.players import PolicyPlayer
+from nemesis.play.seating import Seating
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
 
@@ -36,17 +36,17 @@ class SelfPlay:
     """A collector of one policy's matches against itself."""
 
     def __init__(self, game: Game, pool: MatchPool, policy: Policy, seed: int = 0, stride: int | None = None) -> None:
-        self.actor = Actor(policy, pool.slots, CPU, seed)
+        self.actor = PolicyPlayer(policy, pool.slots, CPU, seed)
         self.clock = Clock()
-        self._collector = Collector(game, pool, self._cast(pool.slots, seed), stride, self.clock)
+        self._collector = Collector(game, pool, self._seating(pool.slots, seed), stride, self.clock)
         self.snapshot = self._collector.snapshot
         self.restore = self._collector.restore
 
-    def _cast(self, slots: int, seed: int) -> Cast:
-        return Cast(slots, SELF_PLAY, lambda *_: self.actor, seed)
+    def _seating(self, slots: int, seed: int) -> Seating:
+        return Seating(slots, SELF_PLAY, lambda *_: self.actor, seed)
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> PlayCounts:
         return self._collector.counts
 
     def collect(self, decisions: int, version: int) -> Trajectories:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners.batch import to_batch
-from nemesis.learners.behaviour_cloning import Cloning, CloningConfig
+from nemesis.learners.behaviour_cloning import BehaviourCloning, BehaviourCloningConfig
 from nemesis.learners.learner import Learner, PolicyModule
 from nemesis.learners.offline import Offline, OfflineConfig
 from nemesis.learners.portfolio import Portfolio, PortfolioConfig
@@ -43,7 +43,7 @@ def build_learner(
     if algorithm in ("bc", "offline"):
         settings = {name: value for name, value in settings.items() if name != "minibatch"}
         if algorithm == "bc":
-            return Cloning(policy, CloningConfig.model_validate(settings), CPU, seed=0)
+            return BehaviourCloning(policy, BehaviourCloningConfig.model_validate(settings), CPU, seed=0)
         return Offline(policy, OfflineConfig.model_validate(settings), CPU, seed=0)
     if algorithm == "portfolio":
         return Portfolio(policy, PortfolioConfig.model_validate(settings), CPU, seed=0, rate=rate)

@@ -84,6 +84,6 @@ def test_only_what_ended_by_play_is_won(room: BattleRoom, lines: list[str], earn
 
 def test_it_is_seen_when_the_rival_leaves_and_comes_back(room: BattleRoom):
     room.read(["|player|p1|"])
-    assert room.rival_left
+    assert room.opponent_left
     room.read(["|player|p1|Rival|1|"])
-    assert not room.rival_left
+    assert not room.opponent_left

@@ -17,7 +17,7 @@ from nemesis.policies.policy import Policy
 torch.set_num_threads(1)
 
 
-def decided(**changes: Any) -> Trajectories:
+def terminated(**changes: Any) -> Trajectories:
     """Return data of whoever always plays the last legal action."""
     played = stale_data()
     last = played.mask.shape[1] - 1 - np.argmax(played.mask[:, ::-1], axis=1)
@@ -43,7 +43,7 @@ def judged(policy: Policy, trajectories: Trajectories) -> tuple[torch.Tensor, to
 
 
 def test_it_does_as_was_done_and_tells_who_wins():
-    data = decided()
+    data = terminated()
     policy = cloned(data, updates=100)
     log_probs, value = judged(policy, data)
     assert (log_probs.argmax(-1).numpy() == data.action).mean() > 0.98
@@ -52,12 +52,12 @@ def test_it_does_as_was_done_and_tells_who_wins():
 
 
 def test_unknown_actions_teach_the_value_alone():
-    known = np.arange(len(decided().action)) % 3 != 0
-    unknown = decided(known=known)
+    known = np.arange(len(terminated().action)) % 3 != 0
+    unknown = terminated(known=known)
     hidden = replace(unknown, action=np.where(known, unknown.action, -1))
     guessed = replace(unknown, action=np.where(known, unknown.action, np.argmax(unknown.mask, axis=1)))
     assert torch.equal(weights(cloned(hidden)), weights(cloned(guessed)))
-    assert not torch.equal(weights(cloned(hidden)), weights(cloned(decided())))
+    assert not torch.equal(weights(cloned(hidden)), weights(cloned(terminated())))
     blank = replace(hidden, known=np.zeros_like(known), action=np.full_like(hidden.action, -1))
     before, after = new_policy(), cloned(blank)
     assert torch.equal(weights(before.heads.action), weights(after.heads.action))
@@ -65,7 +65,7 @@ def test_unknown_actions_teach_the_value_alone():
 
 
 def test_an_action_that_is_known_in_part_is_one_of_several():
-    data = decided()
+    data = terminated()
     known = np.arange(data.decisions) % 2 == 0
     several = np.zeros_like(data.mask)
     several[~known] = data.mask[~known]
@@ -84,11 +84,11 @@ def test_an_action_that_is_known_in_part_is_one_of_several():
 
 
 def test_results_that_did_not_come_by_play_teach_no_value():
-    data = decided()
+    data = terminated()
     by_play = np.arange(data.episodes) % 2 == 0
-    turned = replace(data, decided=by_play, result=np.where(by_play, data.result, -data.result))
-    assert torch.equal(weights(cloned(replace(data, decided=by_play))), weights(cloned(turned)))
-    assert not torch.equal(weights(cloned(data)), weights(cloned(replace(turned, decided=None))))
+    turned = replace(data, terminated=by_play, result=np.where(by_play, data.result, -data.result))
+    assert torch.equal(weights(cloned(replace(data, terminated=by_play))), weights(cloned(turned)))
+    assert not torch.equal(weights(cloned(data)), weights(cloned(replace(turned, terminated=None))))
 
 
 @pytest.mark.parametrize("memory", ["none", "lstm", "gru", "transformer"])
@@ -108,12 +108,12 @@ def test_sequences_begin_with_the_memory_of_the_policy_itself(memory: str):
     policy = new_policy(memory=memory)
     whole = to_batch(data, 64, policy, CPU).run_all(policy)
     cut = to_batch(data, 1, policy, CPU)
-    torch.testing.assert_close(cut.remembered_by(policy).run_all(policy).log_probs, whole.log_probs)
+    torch.testing.assert_close(cut.with_states_of(policy).run_all(policy).log_probs, whole.log_probs)
     assert not torch.allclose(cut.run_all(policy).log_probs, whole.log_probs, atol=1e-3)
 
 
 def test_label_smoothing_spreads_a_share_over_what_is_legal():
-    data = decided()
+    data = terminated()
     log_probs, _ = judged(new_policy(), data)
     rows = torch.arange(len(data.action))
     hard = -log_probs[rows, torch.from_numpy(data.action)]
@@ -126,7 +126,7 @@ def test_label_smoothing_spreads_a_share_over_what_is_legal():
 
 @pytest.mark.parametrize("memory", ["none", "lstm", "transformer"])
 def test_dropout_silences_other_features_at_each_step_and_nothing_else_does(memory: str):
-    data = decided() if memory == "none" else forgotten(decided())
+    data = terminated() if memory == "none" else forgotten(terminated())
 
     def losses(share: float) -> list[float]:
         learner = build_learner("bc", new_policy(memory=memory), dropout=share, learning_rate=0.0)
@@ -142,7 +142,7 @@ def test_dropout_silences_other_features_at_each_step_and_nothing_else_does(memo
 
 @pytest.mark.parametrize("algorithm", ["bc", "offline"])
 def test_whatever_plays_or_judges_drops_nothing(algorithm: str):
-    data = forgotten(decided())
+    data = forgotten(terminated())
     policy = new_policy(memory="lstm")
     # One decision a sequence, so that most begin with a memory that is made before the step.
     learner = build_learner(algorithm, policy, dropout=0.5, sequence_length=1)
@@ -160,7 +160,7 @@ def test_whatever_plays_or_judges_drops_nothing(algorithm: str):
 
 def test_the_rate_warms_up():
     learner = build_learner("bc", new_policy(), learning_rate={"start": 0.1, "end": 0.0, "warmup": 0.5})
-    rates = [learner.update(decided(), progress)["learning_rate"] for progress in (0.0, 0.25, 0.5, 0.75)]
+    rates = [learner.update(terminated(), progress)["learning_rate"] for progress in (0.0, 0.25, 0.5, 0.75)]
     assert rates == pytest.approx([0.0, 0.5 * 0.075, 0.05, 0.025])
 
 

@@ -15,7 +15,7 @@ from nemesis.core.errors import UserError
 from nemesis.core.game import Arrays, Decisions, EndReason, IntArray, MatchPool, Results
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners.batch import to_batch
-from nemesis.play.players import Choices, RandomActor
+from nemesis.play.players import Choices, RandomPlayer
 from nemesis.policies.heads import IllegalPositionError
 from nemesis.storage.state_tree import flatten_state, unflatten_state
 
@@ -293,7 +293,7 @@ def test_random_play_takes_every_legal_action_equally_often_and_no_other():
     mask = np.repeat(generator.random((3, 2115)) < [[0.002], [0.01], [0.5]], 4000, axis=0)
     rows = np.arange(len(mask))
     decisions = Decisions(rows, rows, rows % 2, np.zeros((len(mask), 1), dtype=np.int16), mask)
-    choices = RandomActor(seed=0).act(decisions)
+    choices = RandomPlayer(seed=0).act(decisions)
     assert mask[rows, choices.action].all()
     np.testing.assert_allclose(np.exp(choices.log_prob), 1 / mask.sum(axis=1), rtol=1e-5)
     for first in (0, 4000):

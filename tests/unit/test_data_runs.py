@@ -18,9 +18,9 @@ from nemesis.core.config import ConfigError, build_config
 from nemesis.core.errors import UserError
 from nemesis.evaluation.run_evaluation import BEST
 from nemesis.evaluation.validation import SCORE
-from nemesis.play.players import RandomActor, ScriptedActor
+from nemesis.play.players import RandomPlayer, ScriptedPlayer
 from nemesis.storage.metrics import read_metrics
-from nemesis.storage.policy_files import load_policy_file, read_facts
+from nemesis.storage.policy_files import load_policy_file, read_header
 from nemesis.training import assembly
 from nemesis.training.config import RunConfig
 from nemesis.training.run import Run, resume, train
@@ -89,7 +89,7 @@ def test_a_run_that_goes_on_ends_as_one_that_went_through(dataset: Path, tmp_pat
 
 
 def test_the_policy_that_foretells_best_is_kept(dataset: Path, tmp_path: Path):
-    settings = config(dataset, "learner.algorithm=bc", "learner.learning_rate=0.3", "data.held_out=0.3", "updates=40")
+    settings = config(dataset, "learner.algorithm=bc", "learner.learning_rate=0.3", "data.validation=0.3", "updates=40")
     train(settings, tmp_path, quiet())
     scores = [
         (value, line["update"], name)
@@ -101,14 +101,14 @@ def test_the_policy_that_foretells_best_is_kept(dataset: Path, tmp_path: Path):
     value = max(score for score, *_ in scores)
     update = min(update for score, update, _ in scores if score == value)
     assert min(scores)[0] < value
-    facts = read_facts(tmp_path / BEST)
+    facts = read_header(tmp_path / BEST)
     assert facts.about["update"] == update
     assert facts.about[SCORE] == pytest.approx(value)
     assert main(["evaluate", str(tmp_path / BEST), "random", "--matches", "20"]) == 0
 
 
 def test_a_policy_of_data_starts_a_run_as_a_whole_or_in_parts(dataset: Path, tmp_path: Path):
-    settings = config(dataset, "learner.algorithm=offline", "policy.action_values=true", "data.held_out=0.3")
+    settings = config(dataset, "learner.algorithm=offline", "policy.action_values=true", "data.validation=0.3")
     train(settings, tmp_path / "first", quiet())
     best = tmp_path / "first" / BEST
     online = build_config(RunConfig, SETTINGS, [f"policy.init={best}"])
@@ -134,7 +134,7 @@ def test_a_policy_of_data_starts_a_run_as_a_whole_or_in_parts(dataset: Path, tmp
 def test_a_learner_that_needs_probabilities_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     game = Duel()
     monkeypatch.setattr(assembly, "open_game", lambda *_: game)
-    record(game, tmp_path / "duels", RandomActor(0), ScriptedActor(game.scripted["bold"], 1))
+    record(game, tmp_path / "duels", RandomPlayer(0), ScriptedPlayer(game.scripted["bold"], 1))
     duels = build_config(RunConfig, SETTINGS | {"game": "duel:plain"}, [f"data.sources={tmp_path / 'duels'}"])
     with closing(Run(duels, tmp_path)) as run, pytest.raises(UserError, match="actions whose probabilities are known"):
         run.step()
@@ -164,7 +164,7 @@ def test_a_dataset_of_another_game_is_refused(dataset: Path, tmp_path: Path):
         ("opponents.shares.past=0.2", "no opponents and no exploiter"),
         ("collection.actors=2", "collection.actors=0"),
         ('data.sources={"a":0}', "data.sources must be"),
-        ("data.held_out=1", "data.held_out must be"),
+        ("data.validation=1", "data.validation must be"),
     ],
 )
 def test_settings_that_do_not_go_together_are_named(dataset: Path, override: str, sentence: str):

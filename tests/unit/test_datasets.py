@@ -13,13 +13,13 @@ from datasets import SPEC, assert_same, episodes, write
 
 from nemesis.core.errors import UserError
 from nemesis.data.dataset import open_dataset, read_card
-from nemesis.data.episodes import Episodes, joined
+from nemesis.data.episodes import Episodes, concatenate
 from nemesis.data.writer import DatasetWriter
 
 
 def read_all(path: Path) -> Episodes:
     shards = open_dataset(path, SPEC).shards
-    return joined([shard.read(group) for shard in shards for group in range(len(shard.row_groups))])
+    return concatenate([shard.read(group) for shard in shards for group in range(len(shard.row_groups))])
 
 
 def halves(whole: Episodes) -> tuple[Episodes, Episodes]:
@@ -263,7 +263,7 @@ def test_a_flipped_bit_is_found(tmp_path: Path):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"views": "another"}, "views of version information state, and this Nemesis makes and reads another"),
+        ({"view_version": "another"}, "views of version information state, and this Nemesis makes and reads another"),
         ({"actions": 9}, "3 actions; openspiel:leduc_poker has 30 and 9"),
         ({"name": "pokemon:gen1ou"}, "is of openspiel:leduc_poker, and what plays here is pokemon:gen1ou"),
         ({"name": "openspiel:kuhn_poker"}, "has battles of leduc_poker, and the run plays kuhn_poker"),

@@ -20,7 +20,7 @@ from nemesis.data.episodes import Episodes
 from nemesis.data.feed import Feed
 from nemesis.data.split import Shares, belonging
 from nemesis.data.stream import Place, Stream
-from nemesis.data.validation import read_held_out
+from nemesis.data.validation import read_validation
 
 BATCH = 120
 
@@ -43,7 +43,7 @@ def feed(path: Path, seed: int = 0, **settings: Any) -> Feed:
 
 
 def configured(path: Path, **settings: Any) -> DataConfig:
-    return DataConfig.model_validate({"sources": [str(path / "one")], "held_out": 0.0, "buffer": 400} | settings)
+    return DataConfig.model_validate({"sources": [str(path / "one")], "validation": 0.0, "buffer": 400} | settings)
 
 
 def taken(source: Feed, batches: int) -> list[Trajectories]:
@@ -78,10 +78,10 @@ def test_results_that_did_not_come_by_play_are_marked(folder: Path):
     ending = np.where(np.arange(whole.count) % 4 == 0, "forfeit", "played")
     write(folder / "ended", replace(whole, ending=ending))
     (batch,) = taken(feed(folder, sources=[str(folder / "ended")]), 1)
-    assert batch.decided is not None
-    np.testing.assert_array_equal(batch.decided, ending[order([batch])] == "played")
+    assert batch.terminated is not None
+    np.testing.assert_array_equal(batch.terminated, ending[order([batch])] == "played")
     (other,) = taken(feed(folder), 1)
-    assert other.decided is None
+    assert other.terminated is None
 
 
 def test_what_an_unknown_action_may_have_been_is_fed(folder: Path):
@@ -176,8 +176,8 @@ def test_epochs_are_counted(folder: Path):
 
 def test_battles_are_held_out_whole_and_never_fed(folder: Path):
     whole = numbered()
-    kept = order(taken(feed(folder, held_out=0.3), 30))
-    out = order(read_held_out(configured(folder, held_out=0.3), opened(LEDUC)))
+    kept = order(taken(feed(folder, validation=0.3), 30))
+    out = order(read_validation(configured(folder, validation=0.3), opened(LEDUC)))
     assert set(kept).isdisjoint(out)
     assert set(kept) | set(out) == set(range(whole.count))
     assert set(whole.source[kept]).isdisjoint(whole.source[out])
@@ -188,37 +188,37 @@ def test_battles_of_a_group_are_never_parted(folder: Path):
     whole = numbered()
     series = np.array([f"series {int(source.split('-')[1]) // 3}" for source in whole.source.tolist()])
     write(folder / "series", replace(whole, group=series))
-    sources = {"sources": [str(folder / "series")], "held_out": 0.3}
+    sources = {"sources": [str(folder / "series")], "validation": 0.3}
     kept = order(taken(feed(folder, **sources), 30))
-    out = order(read_held_out(configured(folder, **sources), opened(LEDUC)))
+    out = order(read_validation(configured(folder, **sources), opened(LEDUC)))
     assert set(kept) | set(out) == set(range(whole.count))
     assert set(series[kept]).isdisjoint(series[out])
 
 
 def test_where_a_group_belongs_depends_on_its_id_alone():
     names = np.array([f"group-{number}" for number in range(4000)])
-    out = belonging(names, "held_out", Shares(0.1))
+    out = belonging(names, "validation", Shares(0.1))
     assert 0.08 < out.mean() < 0.12
-    np.testing.assert_array_equal(belonging(names[::-1], "held_out", Shares(0.1)), out[::-1])
-    assert belonging(names, "held_out", Shares(0.2))[out].all()  # a larger share only adds
-    assert not belonging(names, "held_out", Shares(0.0)).any()
-    splits = [belonging(names, split, Shares(0.1, 0.2)) for split in ("train", "held_out", "tested")]
+    np.testing.assert_array_equal(belonging(names[::-1], "validation", Shares(0.1)), out[::-1])
+    assert belonging(names, "validation", Shares(0.2))[out].all()  # a larger share only adds
+    assert not belonging(names, "validation", Shares(0.0)).any()
+    splits = [belonging(names, split, Shares(0.1, 0.2)) for split in ("train", "validation", "test")]
     assert (np.sum(splits, axis=0) == 1).all()
     assert [round(float(own.mean()), 1) for own in splits] == [0.7, 0.1, 0.2]
 
 
 def test_a_split_without_battles_is_an_error(folder: Path):
     with pytest.raises(UserError, match=r"No battle of data\.sources is held out"):
-        read_held_out(configured(folder), opened(LEDUC))
-    with closing(feed(folder, held_out=0.999999)) as source:
+        read_validation(configured(folder), opened(LEDUC))
+    with closing(feed(folder, validation=0.999999)) as source:
         for _ in range(2):
             with pytest.raises(UserError, match=r"All battles of .* are held out"):
                 source.take()
 
 
 def test_held_out_battles_take_no_more_room_than_allowed(folder: Path):
-    some = read_held_out(configured(folder, held_out=0.5, held_out_decisions=100), opened(LEDUC))
-    every = read_held_out(configured(folder, held_out=0.5), opened(LEDUC))
+    some = read_validation(configured(folder, validation=0.5, validation_decisions=100), opened(LEDUC))
+    every = read_validation(configured(folder, validation=0.5), opened(LEDUC))
     assert 100 <= sum(part.decisions for part in some) < sum(part.decisions for part in every)
 
 

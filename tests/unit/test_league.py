@@ -14,10 +14,10 @@ from rich.console import Console
 from nemesis.cli import main
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
-from nemesis.play.players import AS_IT_IS, PlayStyle
+from nemesis.play.players import DEFAULT_STYLE, PlayStyle
 from nemesis.population.league import REGISTRY, open_league
 from nemesis.storage.checkpoints import files_named, load_checkpoint
-from nemesis.storage.policy_files import read_facts
+from nemesis.storage.policy_files import read_header
 from nemesis.training import assembly
 from nemesis.training.config import RunConfig
 from nemesis.training.run import Run, resume, train
@@ -93,15 +93,15 @@ def test_the_policy_meets_itself_its_past_and_scripted_opponents(tmp_path: Path)
 
 def test_an_exploiter_is_trained_judged_and_met_at_once_if_it_wins(tmp_path: Path):
     lines = trained(tmp_path, *EXPLOITED, "exploiter.threshold=0", "updates=16", "opponents.shares.exploiter=0.2")
-    verdicts = registry(tmp_path)["exploiters"]
-    assert len(verdicts) >= 2
-    first = verdicts[0]
+    results = registry(tmp_path)["exploiters"]
+    assert len(results) >= 2
+    first = results[0]
     assert first["update"] == 2
-    assert first["joined"]
+    assert first["added"]
     assert 0 <= first["low"] < first["win_rate"] < first["high"] <= 1
     assert first["matches"] + first["voided"] == 60
     judged = next(line for line in lines if "exploiter/win_rate" in line)
-    assert judged["exploiter/victim"] == 2
+    assert judged["exploiter/target"] == 2
     assert judged["opponents/member_share/exploiter-00000002"] > 0
     assert any(member["category"] == "exploiter" for member in registry(tmp_path)["members"])
 
@@ -109,17 +109,17 @@ def test_an_exploiter_is_trained_judged_and_met_at_once_if_it_wins(tmp_path: Pat
 def test_an_exploiter_that_does_not_win_enough_is_told_but_not_met(tmp_path: Path):
     trained(tmp_path, *EXPLOITED, "exploiter.threshold=0.99", "updates=10", "opponents.shares.exploiter=0.2")
     assert registry(tmp_path)["exploiters"]
-    assert not any(verdict["joined"] for verdict in registry(tmp_path)["exploiters"])
+    assert not any(result["added"] for result in registry(tmp_path)["exploiters"])
     assert not any(member["category"] == "exploiter" for member in registry(tmp_path)["members"])
 
 
-@pytest.mark.parametrize("start", ["scratch", "victim"])
+@pytest.mark.parametrize("start", ["scratch", "target"])
 def test_an_exploiter_learns_to_beat_its_victim(tmp_path: Path, start: str):
     settings = (*EXPLOITED, f"exploiter.start={start}", "exploiter.updates=20", "exploiter.matches=300")
     trained(tmp_path, *settings, "updates=40", "exploiter.interval=1")
-    verdict = registry(tmp_path)["exploiters"][0]
-    assert verdict["update"] == 1  # a victim that has hardly learned
-    assert verdict["low"] > 0.5
+    result = registry(tmp_path)["exploiters"][0]
+    assert result["update"] == 1  # a victim that has hardly learned
+    assert result["low"] > 0.5
 
 
 def test_a_resumed_league_ends_as_one_that_was_never_stopped(tmp_path: Path):
@@ -153,7 +153,7 @@ def test_files_that_no_checkpoint_needs_are_removed_and_every_kept_one_can_be_re
     trained(path, *EXPLOITED, *settings, "updates=20", "exploiter.updates=1", "opponents.shares.scripted=0")
     made = [file.name.partition("-")[0] for file in (path / "members").iterdir()]
     assert 2 <= made.count("past") <= 8  # of 20
-    assert 1 <= made.count("victim") <= 5
+    assert 1 <= made.count("target") <= 5
     assert len(registry(path)["exploiters"]) >= 8
     kept = sorted(one.name for one in (path / "checkpoints").iterdir())
     assert kept == ["update-00000018", "update-00000020"]
@@ -192,10 +192,10 @@ def test_cloned_policies_keep_their_style_and_what_the_run_makes_plays_as_it_is(
     assert main(["export", str(tmp_path / "teacher"), str(file), "--temperature", "0.3", "--top-p", "0.9"]) == 0
     settings = (*EXPLOITED, "exploiter.threshold=0", "opponents.shares.exploiter=0.2", "updates=8")
     trained(tmp_path / "run", f"opponents.cloned={file}", "opponents.shares.cloned=0.3", *settings)
-    styles = {one.stem: read_facts(one).style for one in (tmp_path / "run" / "members").iterdir()}
+    styles = {one.stem: read_header(one).style for one in (tmp_path / "run" / "members").iterdir()}
     assert styles.pop("cloned-0") == PlayStyle(0.3, 0.9)
-    assert {name.partition("-")[0] for name in styles} == {"past", "exploiter", "victim"}
-    assert set(styles.values()) == {AS_IT_IS}
+    assert {name.partition("-")[0] for name in styles} == {"past", "exploiter", "target"}
+    assert set(styles.values()) == {DEFAULT_STYLE}
 
 
 def test_a_run_without_opponents_is_plain_self_play(tmp_path: Path):

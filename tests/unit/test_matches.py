@@ -19,7 +19,7 @@ from nemesis.evaluation.replays import record
 from nemesis.evaluation.strength import AgainstOpponents, Evaluation, NashConv, Strength, evaluate, measure
 from nemesis.games.openspiel import OpenSpielGame, open_game
 from nemesis.play.matches import Score, play
-from nemesis.play.players import Choices, RandomActor, ScriptedActor
+from nemesis.play.players import Choices, RandomPlayer, ScriptedPlayer
 from nemesis.play.scripted import opponent_names
 from nemesis.policies.policy import Policy
 from nemesis.storage.checkpoints import save_checkpoint
@@ -100,7 +100,7 @@ def test_the_win_rate_has_wilsons_interval(wins: int, draws: int, matches: int, 
 
 
 def test_random_players_are_equal_within_the_intervals():
-    (counted,) = play(open_game(KUHN), RandomActor(1), [RandomActor(2)], matches=2001, slots=500, seed=3)
+    (counted,) = play(open_game(KUHN), RandomPlayer(1), [RandomPlayer(2)], matches=2001, slots=500, seed=3)
     assert (counted.matches, counted.voided) == (2001, 0)
     assert counted.ended == {"played": 2001}
     assert abs(counted.mean) < 2 * counted.margin
@@ -110,7 +110,7 @@ def test_random_players_are_equal_within_the_intervals():
 
 
 def test_a_single_match_has_no_margin():
-    (counted,) = play(open_game(KUHN), RandomActor(1), [RandomActor(2)], matches=1, slots=500, seed=3)
+    (counted,) = play(open_game(KUHN), RandomPlayer(1), [RandomPlayer(2)], matches=1, slots=500, seed=3)
     assert counted.matches == 1
     assert math.isfinite(counted.mean)
     assert math.isnan(counted.margin)
@@ -166,7 +166,7 @@ class Witness:
     """Plays by chance and notes what it was asked."""
 
     def __init__(self, seed: int) -> None:
-        self._actor = RandomActor(seed)
+        self._actor = RandomPlayer(seed)
         self.asked: list[tuple[int, int]] = []  # match, seat
         self.forgotten: list[int] = []
 
@@ -216,7 +216,7 @@ def test_the_length_of_matches_is_counted():
 
 
 def test_every_way_to_end_is_counted_and_what_was_not_played_is_voided():
-    (counted,) = play(Duel(lost=range(0, 1000, 5)), RandomActor(1), [RandomActor(2)], matches=200, slots=16, seed=0)
+    (counted,) = play(Duel(lost=range(0, 1000, 5)), RandomPlayer(1), [RandomPlayer(2)], matches=200, slots=16, seed=0)
     assert (counted.matches, counted.voided) == (160, 40)
     assert counted.ended.keys() == {"played", "tie", "turn_limit", "host_lost"}
     assert (counted.ended["host_lost"], sum(counted.ended.values())) == (40, 200)
@@ -226,9 +226,9 @@ def test_every_way_to_end_is_counted_and_what_was_not_played_is_voided():
 
 def test_a_pool_is_closed_after_the_matches_and_after_an_error():
     game = Duel()
-    play(game, RandomActor(1), [RandomActor(2)], matches=3, slots=2, seed=0)
+    play(game, RandomPlayer(1), [RandomPlayer(2)], matches=3, slots=2, seed=0)
     with pytest.raises(RuntimeError, match="The bold one fainted"):
-        play(game, RandomActor(1), [ScriptedActor(fainting, 0)], matches=3, slots=2, seed=0)
+        play(game, RandomPlayer(1), [ScriptedPlayer(fainting, 0)], matches=3, slots=2, seed=0)
     assert [pool.closed for pool in game.pools] == [True, True]
 
 

@@ -15,7 +15,7 @@ from nemesis.learners import offline
 from nemesis.learners.offline import OfflineConfig
 from nemesis.learners.returns import gae, n_step
 from nemesis.play.matches import play
-from nemesis.play.players import Actor, RandomActor
+from nemesis.play.players import PolicyPlayer, RandomPlayer
 from nemesis.policies.policy import Policy
 
 torch.set_num_threads(1)
@@ -128,10 +128,10 @@ def test_unknown_actions_carry_rewards_but_are_not_copied():
 def test_results_that_did_not_come_by_play_reach_nobody():
     data = stale_data()
     by_play = np.arange(data.episodes) % 2 == 0
-    turned = replace(data, decided=by_play, result=np.where(by_play, data.result, -data.result))
+    turned = replace(data, terminated=by_play, result=np.where(by_play, data.result, -data.result))
     for settings in ({}, {"critic": "actions"}, {"returns": "n_step"}):
         policy, other = (new_policy(action_values=True) for _ in range(2))
-        build_learner("offline", policy, **settings).update(replace(data, decided=by_play), 0.0)
+        build_learner("offline", policy, **settings).update(replace(data, terminated=by_play), 0.0)
         build_learner("offline", other, **settings).update(turned, 0.0)
         assert torch.equal(weights(policy), weights(other))
 
@@ -154,7 +154,7 @@ def test_weighting_by_advantage_plays_better_than_cloning():
         learner = build_learner("offline", policy, weighting=weighting, value_lambda=1.0, learning_rate=3e-3)
         for seed in range(150):
             learner.update(own_data(new_policy(5), seed) if seed < 20 else data, 0.0)
-        actor = Actor(policy, 128, CPU, seed=0)
-        (score,) = play(game, actor, [RandomActor(1)], matches=2000, slots=128, seed=2)
+        actor = PolicyPlayer(policy, 128, CPU, seed=0)
+        (score,) = play(game, actor, [RandomPlayer(1)], matches=2000, slots=128, seed=2)
         returns[weighting] = score.mean
     assert returns["filter"] > returns["none"] + 0.02

@@ -193,10 +193,10 @@ def test_the_highest_random_number_stays_within_its_chance_node():
         while not len(pool.recv()[1]):
             pool.send(np.array([0]))  # passing ends a match, and the next one is dealt with these numbers
         assert pool.recv()[0].seat.tolist() == [0]
-        views = [pool.recv()[0].view[0]]
+        view_version = [pool.recv()[0].view[0]]
         pool.send(np.array([0]))
-        views.append(pool.recv()[0].view[0])
-        first, second = (view[2:5].argmax() for view in views)
+        view_version.append(pool.recv()[0].view[0])
+        first, second = (view[2:5].argmax() for view in view_version)
         assert first != second
         assert second == max({0, 1, 2} - {first})  # the last of what is left
 

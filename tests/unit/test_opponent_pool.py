@@ -20,8 +20,8 @@ def opponents(*overrides: str) -> OpponentsConfig:
     return build_config(OpponentsConfig, {}, overrides)
 
 
-def member(name: str, category: Category = "past", rating: float = FIRST_RATING, joined: int = 0) -> Member:
-    return Member(name, category, PlayerSource("frozen", f"{name}.safetensors"), rating, joined)
+def member(name: str, category: Category = "past", rating: float = FIRST_RATING, concatenate: int = 0) -> Member:
+    return Member(name, category, PlayerSource("frozen", f"{name}.safetensors"), rating, concatenate)
 
 
 def pool_of(*members: Member, settings: OpponentsConfig | None = None) -> OpponentPool:
@@ -32,34 +32,34 @@ def pool_of(*members: Member, settings: OpponentsConfig | None = None) -> Oppone
     return pool
 
 
-def outcomes(rival: Member, scores: list[float], seat: int = 0, reason: EndReason = EndReason.PLAYED) -> Outcomes:
+def outcomes(opponent: Member, scores: list[float], seat: int = 0, reason: EndReason = EndReason.PLAYED) -> Outcomes:
     """Matches of the policy, in one seat, against a member."""
     returns = np.array(scores, dtype=np.float32)
     both = np.stack([returns, -returns] if seat == 0 else [-returns, returns], axis=1)
     player = np.tile([0, 1] if seat == 0 else [1, 0], (len(scores), 1))
     reasons = np.full(len(scores), reason, dtype=np.int64)
-    return Outcomes((SELF, rival.source), player, both, reasons)
+    return Outcomes((SELF, opponent.source), player, both, reasons)
 
 
 def test_results_are_kept_by_seat_and_move_the_ratings_against_each_other():
-    rival = member("one")
-    pool = pool_of(rival)
-    pool.note(outcomes(rival, [1, 1, 0], seat=0))
-    pool.note(outcomes(rival, [-1], seat=1))
-    assert rival.record.tolist() == [[2, 1, 0], [0, 0, 1]]
-    assert pool.rating > FIRST_RATING > rival.rating
-    assert pool.rating + rival.rating == pytest.approx(2 * FIRST_RATING)
-    assert 0.5 < rival.against.rate < 1
-    assert rival.against.rate == pool.win_rates["past"].rate
+    opponent = member("one")
+    pool = pool_of(opponent)
+    pool.note(outcomes(opponent, [1, 1, 0], seat=0))
+    pool.note(outcomes(opponent, [-1], seat=1))
+    assert opponent.record.tolist() == [[2, 1, 0], [0, 0, 1]]
+    assert pool.rating > FIRST_RATING > opponent.rating
+    assert pool.rating + opponent.rating == pytest.approx(2 * FIRST_RATING)
+    assert 0.5 < opponent.against.rate < 1
+    assert opponent.against.rate == pool.win_rates["past"].rate
 
 
 @pytest.mark.parametrize("reason", [EndReason.HOST_LOST, EndReason.FORFEIT, EndReason.REFUSED])
 def test_a_voided_match_is_credited_to_nobody(reason: EndReason):
-    rival = member("one")
-    pool = pool_of(rival)
-    pool.note(outcomes(rival, [1, 1, 1], reason=reason))
-    assert rival.record.sum() == 0
-    assert (pool.rating, rival.rating) == (FIRST_RATING, FIRST_RATING)
+    opponent = member("one")
+    pool = pool_of(opponent)
+    pool.note(outcomes(opponent, [1, 1, 1], reason=reason))
+    assert opponent.record.sum() == 0
+    assert (pool.rating, opponent.rating) == (FIRST_RATING, FIRST_RATING)
 
 
 @pytest.mark.parametrize("matches", [1, 10, 120, 4000])
@@ -74,12 +74,12 @@ def test_ratings_settle_where_results_say_however_many_come_at_once(matches: int
 
 
 def test_recent_matches_count_more_in_a_win_rate():
-    rival = member("one")
-    pool = pool_of(rival, settings=opponents("shares.past=0.5", "memory=20"))
-    pool.note(outcomes(rival, [1.0] * 100))
-    pool.note(outcomes(rival, [-1.0] * 100))
-    assert rival.against.rate < 0.05
-    assert rival.record.sum() == 200
+    opponent = member("one")
+    pool = pool_of(opponent, settings=opponents("shares.past=0.5", "memory=20"))
+    pool.note(outcomes(opponent, [1.0] * 100))
+    pool.note(outcomes(opponent, [-1.0] * 100))
+    assert opponent.against.rate < 0.05
+    assert opponent.record.sum() == 200
 
 
 def test_shares_move_to_whom_the_policy_loses_and_leave_the_floors():
@@ -158,7 +158,9 @@ def test_elo_weighted_meets_those_near_in_rating_and_none_outside_the_window():
 
 
 def test_recent_weighted_meets_the_newest_most():
-    old, middle, new = (member(name, joined=joined) for name, joined in (("old", 0), ("middle", 50), ("new", 100)))
+    old, middle, new = (
+        member(name, concatenate=concatenate) for name, concatenate in (("old", 0), ("middle", 50), ("new", 100))
+    )
     chance = weights("recent_weighted", [middle, old, new], "recent_decay=0.5")
     assert chance == [pytest.approx(2 / 7, abs=1e-3), pytest.approx(1 / 7, abs=1e-3), pytest.approx(4 / 7, abs=1e-3)]
 
@@ -253,7 +255,7 @@ def test_a_restored_pool_goes_on_as_if_nothing_had_happened():
         for update in range(first, last):
             for one in list(pool.members.values()):
                 pool.note(outcomes(one, [1.0, -1.0, 1.0]))
-            pool.add(member(f"past-{update}", rating=pool.rating, joined=update))
+            pool.add(member(f"past-{update}", rating=pool.rating, concatenate=update))
             pool.advance(update)
 
     settings = opponents("shares.past=0.5", "curriculum=0.1", "sampling=prioritised", "rotation=1", "at_once=2")

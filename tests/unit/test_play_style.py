@@ -10,7 +10,7 @@ from torch import Tensor
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import Decisions
-from nemesis.play.players import Actor, BrokenPolicyError, PlayStyle
+from nemesis.play.players import BrokenPolicyError, PlayStyle, PolicyPlayer
 from nemesis.policies.ensemble import Ensemble
 from nemesis.policies.policy import Policy, StepOutput
 
@@ -40,7 +40,7 @@ def decisions(count: int = ROWS) -> Decisions:
 
 def shares(style: PlayStyle) -> np.ndarray:
     """Return how often each action is played."""
-    actor = Actor(Fixed(), ROWS, CPU, seed=0, style=style)
+    actor = PolicyPlayer(Fixed(), ROWS, CPU, seed=0, style=style)
     return np.bincount(actor.act(decisions()).action, minlength=4) / ROWS
 
 
@@ -64,14 +64,14 @@ def test_actions_are_drawn_as_the_style_says(style: PlayStyle, expected: list[fl
 
 @pytest.mark.parametrize("style", [PlayStyle(temperature=0), PlayStyle(0.3, 0.6)])
 def test_log_probabilities_stay_those_of_the_policy(style: PlayStyle):
-    choices = Actor(Fixed(), ROWS, CPU, seed=0, style=style).act(decisions())
+    choices = PolicyPlayer(Fixed(), ROWS, CPU, seed=0, style=style).act(decisions())
     np.testing.assert_allclose(choices.log_prob, np.log(PROBABILITIES.numpy()[choices.action]), rtol=1e-6)
 
 
 @pytest.mark.parametrize("style", [PlayStyle(temperature=0), PlayStyle(0.5), PlayStyle(top_p=0.5)])
 def test_a_broken_policy_is_found_out_in_every_style(style: PlayStyle):
     with pytest.raises(BrokenPolicyError):
-        Actor(Fixed(PROBABILITIES * math.nan), 3, CPU, seed=0, style=style).act(decisions(3))
+        PolicyPlayer(Fixed(PROBABILITIES * math.nan), 3, CPU, seed=0, style=style).act(decisions(3))
 
 
 @pytest.mark.parametrize("wrong", [{"temperature": -1}, {"temperature": math.nan}, {"top_p": 0}, {"top_p": 1.5}])
@@ -105,7 +105,7 @@ def test_an_ensemble_plays_the_mean_of_its_policies_each_with_a_memory_of_its_ow
 def test_an_actor_plays_an_ensemble_as_it_plays_a_policy():
     game = opened(LEDUC)
     pool = game.pool(16, seed=0)
-    actor = Actor(Ensemble(leduc_policies("gru", "lstm")), 16, CPU, seed=0)
+    actor = PolicyPlayer(Ensemble(leduc_policies("gru", "lstm")), 16, CPU, seed=0)
     ended = 0
     while ended < 20:
         waiting, results = pool.recv()

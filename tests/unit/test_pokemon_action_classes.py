@@ -7,7 +7,7 @@ from pokemon_views import MOD, random_views
 
 from nemesis.games.pokemon.dex.tables import vocabulary
 from nemesis.games.pokemon.network.encoder import PokemonEncoder
-from nemesis.games.pokemon.network.opponent_model import PokemonForesightHead, deed_names, deeds
+from nemesis.games.pokemon.network.opponent_model import PokemonOpponentModel, action_classes, class_names
 from nemesis.games.pokemon.network.pointer_head import PokemonActionHead
 from nemesis.games.pokemon.views.actions import OPTIONS, PASS, SWITCH, TURNS, action_space
 from nemesis.games.pokemon.views.layout import OWN, POKEMON, POSITION, cut
@@ -17,11 +17,11 @@ from nemesis.policies.policy import Policy, parameter_count
 torch.set_num_threads(1)
 
 COUNT = 40
-NAMES = deed_names(MOD)
+NAMES = class_names(MOD)
 
 
 def named(view: np.ndarray, slots: int, action: int, brought: int = 6) -> np.ndarray:
-    return deeds(view, np.full(len(view), action), action_space(slots, brought), NAMES)
+    return action_classes(view, np.full(len(view), action), action_space(slots, brought), NAMES)
 
 
 def own(view: np.ndarray, place: int, field: str) -> np.ndarray:
@@ -80,7 +80,7 @@ def test_where_only_one_move_is_offered_that_is_what_is_done():
 
 def test_moves_and_species_of_a_mod_have_classes_of_their_own():
     for mod, moves, species in (("gen1", 164, 151), ("gen9", 600, 400)):
-        names = deed_names(mod)
+        names = class_names(mod)
         assert len(np.unique(names.of_move)) - 1 >= moves
         assert len(np.unique(names.of_species)) - 1 >= species
         assert not np.isin(names.of_move[names.of_move > 0], names.of_species).any()
@@ -95,18 +95,18 @@ def test_the_head_is_small_beside_the_policy_and_answers_for_each_slot(slots: in
         Policy(
             lambda width: PokemonEncoder(width, slots, MOD, brought),
             lambda width: PokemonActionHead(width, slots),
-            PolicyConfig(foresight=foresight),
-            lambda width: PokemonForesightHead(width, NAMES.count),
+            PolicyConfig(opponent_model=opponent_model),
+            lambda width: PokemonOpponentModel(width, NAMES.count),
         )
-        for foresight in (False, True)
+        for opponent_model in (False, True)
     ]
     without, with_head = map(parameter_count, policies)
     assert 1 < with_head / without < 1.12
     view = torch.from_numpy(random_views(COUNT, slots, brought))[:, None]
     mask = torch.ones(COUNT, 1, action_space(slots, brought).size, dtype=torch.bool)
-    thoughts = policies[1](view, mask, torch.zeros(COUNT, 0)).foresight
-    assert thoughts.shape[:3] == (COUNT, 1, slots)
-    logits = policies[1].foresee(thoughts.flatten(0, 2))
+    opponent_features = policies[1](view, mask, torch.zeros(COUNT, 0)).opponent_model
+    assert opponent_features.shape[:3] == (COUNT, 1, slots)
+    logits = policies[1].opponent_logits(opponent_features.flatten(0, 2))
     assert logits.shape == (COUNT * slots, NAMES.count)
     if slots > 1:
-        assert (thoughts[:, 0, 0] - thoughts[:, 0, 1]).abs().max() > 0.01
+        assert (opponent_features[:, 0, 0] - opponent_features[:, 0, 1]).abs().max() > 0.01

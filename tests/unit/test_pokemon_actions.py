@@ -107,13 +107,13 @@ def meaning(space, index, names):
     if space.kind[index, 0] == Kind.PREVIEW:
         picks = [names[place] for place in space.picks[index]]
         return frozenset(picks[: space.slots]), frozenset(picks[space.slots :])
-    deeds = set()
+    action_classes = set()
     for slot in range(space.slots):
         target = int(space.target[index, slot])
         aim = names[-target - 1] if target < 0 else target
         switch = names[space.places[space.switch[index, slot]]] if space.kind[index, slot] == Kind.SWITCH else None
-        deeds.add((names[slot], int(space.move[index, slot]), bool(space.gimmick[index, slot]), aim, switch))
-    return frozenset(deeds)
+        action_classes.add((names[slot], int(space.move[index, slot]), bool(space.gimmick[index, slot]), aim, switch))
+    return frozenset(action_classes)
 
 
 @pytest.mark.parametrize(("slots", "brought", "turn"), [(*shape, turn) for shape in SPACES for turn in (False, True)])

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from nemesis.core.errors import UserError
-from nemesis.games.pokemon.teams.team_files import read_teams
 from nemesis.games.pokemon.teams import team_files
-from nemesis.games.pokemon.teams.team_sets import judge_teams, load_team_set, shipped_sets, shuffled
+from nemesis.games.pokemon.teams.team_files import read_teams
+from nemesis.games.pokemon.teams.team_sets import load_team_set, shipped_sets, shuffled, validate_teams
 
 PASTE = "Tauros\n- Body Slam\n\nSnorlax\n- Rest\n"
 MAIN_FORMATS = ("gen1ou", "gen9ou", "gen9vgc2025regi")
@@ -250,14 +250,14 @@ def test_verdicts_are_asked_in_parts_and_remembered(tmp_path):
 
     file = tmp_path / "set.packed"
     file.write_text("\n".join(many(450)))
-    first = judge_teams("gen1ou", file, counting)
+    first = validate_teams("gen1ou", file, counting)
     assert asked == [200, 200, 50]
-    assert judge_teams("gen1ou", file, counting) == first
+    assert validate_teams("gen1ou", file, counting) == first
     assert asked == [200, 200, 50]
-    judge_teams("gen2ou", file, counting)  # another format, another question
+    validate_teams("gen2ou", file, counting)  # another format, another question
     assert asked == [200, 200, 50] * 2
     file.write_text("\n".join(many(451)))
-    judge_teams("gen1ou", file, counting)
+    validate_teams("gen1ou", file, counting)
     assert asked[6:] == [200, 200, 51]
 
 
@@ -265,23 +265,23 @@ def test_verdicts_are_asked_in_parts_and_remembered(tmp_path):
 def test_spoilt_memory_is_asked_again(tmp_path, monkeypatch, spoilt):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     write(tmp_path, one=packed("Tauros"))
-    first = judge_teams("gen1ou", tmp_path, accept)
+    first = validate_teams("gen1ou", tmp_path, accept)
     (memory,) = (tmp_path / "cache").rglob("*.json")
     memory.write_text(spoilt)
-    assert judge_teams("gen1ou", tmp_path, accept) == first
+    assert validate_teams("gen1ou", tmp_path, accept) == first
 
 
 def test_memory_that_cannot_be_written_does_not_matter(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     write(tmp_path, one=packed("Tauros"))
-    assert judge_teams("gen1ou", tmp_path / "one.txt", accept)[0].packed == packed("Tauros")
+    assert validate_teams("gen1ou", tmp_path / "one.txt", accept)[0].packed == packed("Tauros")
 
 
 def test_team_that_is_too_long_or_no_unicode_is_not_even_asked_about(tmp_path):
     file = tmp_path / "set.jsonl"
     file.write_text("\n".join(json.dumps({"team": team}) for team in ("x" * 70_000, "\ud800", packed("Tauros"))))
-    judged = judge_teams("gen1ou", file, accept)
+    judged = validate_teams("gen1ou", file, accept)
     assert [each.problems for each in judged] == [
         ("The team is longer than 64 KB.",),
         ("The team has characters that are not valid Unicode.",),

@@ -14,7 +14,7 @@ from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
 from nemesis.policies.config import PolicyConfig
 from nemesis.storage import policy_files
-from nemesis.storage.policy_files import load_policy_file, new_policy, policy_path, read_facts, save_policy
+from nemesis.storage.policy_files import load_policy_file, new_policy, policy_path, read_header, save_policy
 from nemesis.training.assembly import load_policy
 from nemesis.training.config import RunConfig
 from nemesis.training.run import train
@@ -39,7 +39,7 @@ def test_the_same_network_comes_back(file: Path):
     assert not policy.training
     for name, weights in policy.state_dict().items():
         assert torch.equal(weights, expected[name])
-    facts = read_facts(file)
+    facts = read_header(file)
     assert (facts.game, facts.policy, facts.about) == (f"openspiel:{LEDUC}", CONFIG, {"by": "somebody"})
 
 
@@ -59,12 +59,12 @@ def rewritten(file: Path, **changes: object) -> Path:
 
 def test_another_version_of_the_view_record_is_refused(file: Path):
     with pytest.raises(UserError, match=r"reads another version of the view record"):
-        load_policy_file(rewritten(file, views="older"), opened(LEDUC))
+        load_policy_file(rewritten(file, view_version="older"), opened(LEDUC))
 
 
 def test_a_newer_format_is_refused(file: Path):
     with pytest.raises(UserError, match=r"has format 99"):
-        read_facts(rewritten(file, format=99))
+        read_header(rewritten(file, format=99))
 
 
 def test_weights_that_do_not_fit_are_refused(file: Path):
@@ -77,12 +77,12 @@ def test_weights_that_do_not_fit_are_refused(file: Path):
 def test_what_is_no_policy_is_said_to_be_none(tmp_path: Path, content: bytes):
     (tmp_path / "file").write_bytes(content)
     with pytest.raises(UserError, match=r"is not a policy file of Nemesis, or it is damaged"):
-        read_facts(tmp_path / "file")
+        read_header(tmp_path / "file")
 
 
 def test_a_missing_file_is_said_to_be_missing(tmp_path: Path):
     with pytest.raises(UserError, match=r"There is no policy at"):
-        read_facts(tmp_path / "nothing")
+        read_header(tmp_path / "nothing")
 
 
 def test_a_run_is_exported_as_a_file_that_can_be_evaluated(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
@@ -100,7 +100,7 @@ def test_a_run_is_exported_as_a_file_that_can_be_evaluated(tmp_path: Path, capfd
     expected = load_policy(tmp_path / "run", average=True).state_dict()
     policy = load_policy_file(file, opened(KUHN))
     assert all(torch.equal(weights, expected[name]) for name, weights in policy.state_dict().items())
-    assert read_facts(file).about["update"] == 2
+    assert read_header(file).about["update"] == 2
     loaded = load_policy(str(file)).state_dict()
     assert all(torch.equal(weights, expected[name]) for name, weights in loaded.items())
     assert main(["evaluate", str(file), "--matches", "20"]) == 0

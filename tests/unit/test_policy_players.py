@@ -13,7 +13,7 @@ from rich.console import Console
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
 from nemesis.play.players import PlayStyle
-from nemesis.play.policy_players import Manner, open_last_checkpoints, open_player
+from nemesis.play.policy_players import PlayOptions, open_last_checkpoints, open_player
 from nemesis.policies.config import PolicyConfig
 from nemesis.storage.policy_files import new_policy, save_policy
 from nemesis.training.assembly import load_policy
@@ -72,10 +72,10 @@ def test_a_policy_file_plays_as_it_was_exported_unless_told_otherwise(tmp_path: 
     with closing(game.pool(512, 0)) as pool:
         waiting, _ = pool.recv()
 
-    def most_answers(manner: Manner) -> int:
+    def most_answers(play_options: PlayOptions) -> int:
         """Return how many different answers there are to one view, at most."""
-        action = open_player(file, game, 512, 0, manner).act(waiting).action
+        action = open_player(file, game, 512, 0, play_options).act(waiting).action
         return max(len(set(action[(waiting.view == view).all(axis=1)])) for view in np.unique(waiting.view, axis=0))
 
-    assert most_answers(Manner()) == 1
-    assert most_answers(Manner(PlayStyle())) == 2
+    assert most_answers(PlayOptions()) == 1
+    assert most_answers(PlayOptions(PlayStyle())) == 2

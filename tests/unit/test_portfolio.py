@@ -57,25 +57,25 @@ def test_the_portfolio_pulls_to_the_closest_reference(closest: int):
 def test_a_snapshot_joins_the_portfolio_every_interval():
     policy = new_policy()
     learner = build_learner("portfolio", policy, add_interval=2, references=8)
-    joined = []
+    concatenate = []
     for update in range(5):
         if update % 2 == 0:
-            joined.append(flat(policy.state_dict()))
+            concatenate.append(flat(policy.state_dict()))
         metrics = learner.update(stale_data(update + 1), progress=0.0)
-        assert metrics["references"] == len(joined)
-    for reference, expected in zip(references_of(learner), joined, strict=True):
+        assert metrics["references"] == len(concatenate)
+    for reference, expected in zip(references_of(learner), concatenate, strict=True):
         assert torch.equal(reference, expected)
 
 
 def test_recent_keeps_the_newest_references():
     policy = new_policy()
     learner = build_learner("portfolio", policy, add_interval=1, references=2, keep="recent")
-    joined = []
+    concatenate = []
     for update in range(5):
-        joined.append(flat(policy.state_dict()))
+        concatenate.append(flat(policy.state_dict()))
         learner.update(stale_data(update + 1), progress=0.0)
     assert len(references_of(learner)) == 2
-    for reference, expected in zip(references_of(learner), joined[-2:], strict=True):
+    for reference, expected in zip(references_of(learner), concatenate[-2:], strict=True):
         assert torch.equal(reference, expected)
 
 
@@ -100,26 +100,30 @@ def test_best_drops_the_reference_that_is_rated_lowest():
         assert torch.equal(kept, candidates[number])
 
 
-def spread(opinions: Sequence[Tensor]) -> float:
+def spread(reference_log_probs: Sequence[Tensor]) -> float:
     """Return the sum of pairwise KL in both directions, pair by pair."""
-    return sum(float(losses.kl(one, other) + losses.kl(other, one)) for one, other in combinations(opinions, 2))
+    return sum(
+        float(losses.kl(one, other) + losses.kl(other, one)) for one, other in combinations(reference_log_probs, 2)
+    )
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_diverse_keeps_the_set_that_is_furthest_apart(seed: int):
     generator = torch.Generator().manual_seed(seed)
-    opinions = [(torch.randn(20, 4, generator=generator) * scale).log_softmax(-1) for scale in (0.5, 1, 1, 2, 1.5)]
-    dropped = least_diverse(opinions)
-    kept = [opinion for number, opinion in enumerate(opinions) if number != dropped]
-    best = max(spread(each) for each in combinations(opinions, len(opinions) - 1))
+    reference_log_probs = [
+        (torch.randn(20, 4, generator=generator) * scale).log_softmax(-1) for scale in (0.5, 1, 1, 2, 1.5)
+    ]
+    dropped = least_diverse(reference_log_probs)
+    kept = [log_probs for number, log_probs in enumerate(reference_log_probs) if number != dropped]
+    best = max(spread(each) for each in combinations(reference_log_probs, len(reference_log_probs) - 1))
     assert spread(kept) == pytest.approx(best, rel=1e-5)
 
 
 def test_a_portfolio_keeps_those_that_are_furthest_apart_on_the_batch():
     policy, trajectories = new_policy(), stale_data()
     candidates = [*(new_policy(seed) for seed in (11, 12, 13)), copy.deepcopy(policy)]
-    opinions = [log_probs_on(candidate, trajectories) for candidate in candidates]
-    best = max(combinations(range(4), 3), key=lambda kept: spread([opinions[number] for number in kept]))
+    reference_log_probs = [log_probs_on(candidate, trajectories) for candidate in candidates]
+    best = max(combinations(range(4), 3), key=lambda kept: spread([reference_log_probs[number] for number in kept]))
     learner = build_learner("portfolio", policy, add_interval=1, references=3, keep="diverse")
     with_references(learner, candidates[:3])  # the policy joins as the fourth
     learner.update(trajectories, progress=0.0)

@@ -12,10 +12,10 @@ from episodes import CPU, LEDUC, build_policy, opened
 from nemesis.cli import main
 from nemesis.core.errors import UserError
 from nemesis.data.dataset import open_dataset
-from nemesis.data.episodes import Episodes, joined
+from nemesis.data.episodes import Episodes, concatenate
 from nemesis.data.writer import DatasetWriter
 from nemesis.play.matches import Player, Score, play
-from nemesis.play.players import Actor, RandomActor, ScriptedActor
+from nemesis.play.players import PolicyPlayer, RandomPlayer, ScriptedPlayer
 from nemesis.play.recording import Recorder
 
 torch.set_num_threads(1)
@@ -26,7 +26,7 @@ KUHN = ("--game", "openspiel:kuhn_poker")
 
 def read_all(path: Path) -> Episodes:
     shards = open_dataset(path).shards
-    return joined([shard.read(group) for shard in shards for group in range(len(shard.row_groups))])
+    return concatenate([shard.read(group) for shard in shards for group in range(len(shard.row_groups))])
 
 
 def record(game: Duel, path: Path, first: Player, second: Player, matches: int = 60) -> tuple[Score, Episodes]:
@@ -42,7 +42,7 @@ def record(game: Duel, path: Path, first: Player, second: Player, matches: int =
 
 def test_every_match_that_ended_by_play_is_there_with_both_seats_and_its_result(tmp_path: Path):
     game = Duel(lost=range(0, 100, 9))
-    score, episodes = record(game, tmp_path, RandomActor(0), ScriptedActor(game.scripted["bold"], 1))
+    score, episodes = record(game, tmp_path, RandomPlayer(0), ScriptedPlayer(game.scripted["bold"], 1))
     assert score.voided > 0
     numbers = np.array([int(source.removeprefix("x-")) for source in episodes.source])
     assert sorted({*numbers.tolist()}) == [number for number in range(60) if number % 9]
@@ -58,7 +58,7 @@ def test_every_match_that_ended_by_play_is_there_with_both_seats_and_its_result(
 
 def test_actions_views_and_masks_belong_together(tmp_path: Path):
     game = Duel(lost=range(0, 100, 9))
-    _, episodes = record(game, tmp_path, RandomActor(0), ScriptedActor(game.scripted["bold"], 1))
+    _, episodes = record(game, tmp_path, RandomPlayer(0), ScriptedPlayer(game.scripted["bold"], 1))
     mask = np.unpackbits(episodes.mask, axis=1, count=game.spec.actions).astype(bool)
     assert mask[np.arange(episodes.decisions), episodes.action].all()
     np.testing.assert_array_equal(episodes.view[:, 3] > 0, episodes.action == BREATH)
@@ -77,7 +77,7 @@ def test_actions_views_and_masks_belong_together(tmp_path: Path):
 def test_a_policy_leaves_its_probabilities_and_values(tmp_path: Path):
     game = opened(LEDUC)
     policy = build_policy(game)
-    players = [Actor(policy, SLOTS, CPU, seed) for seed in (0, 1)]
+    players = [PolicyPlayer(policy, SLOTS, CPU, seed) for seed in (0, 1)]
     _, episodes = record(game, tmp_path, *players)  # type: ignore[arg-type]
     with torch.inference_mode():
         mask = torch.from_numpy(np.unpackbits(episodes.mask, axis=1, count=game.spec.actions).astype(bool))
@@ -135,4 +135,4 @@ def test_what_cannot_be_collected_is_said_and_leaves_nothing(
 def test_nothing_but_lost_matches_is_no_dataset(tmp_path: Path):
     game = Duel(lost=range(1000))
     with pytest.raises(UserError, match="not one episode"):
-        record(game, tmp_path, RandomActor(0), RandomActor(1))
+        record(game, tmp_path, RandomPlayer(0), RandomPlayer(1))

@@ -10,10 +10,10 @@ from episodes import CPU, LEDUC, build_policy, opened
 
 from nemesis.core.game import Decisions, Game, IntArray
 from nemesis.play.collector import Clock, Collector
-from nemesis.play.pairings import EXPLOITER, MAIN, Lineups, Pair, PlayerSource
-from nemesis.play.players import Actor, Choices, PlayStyle, RandomActor
-from nemesis.play.seating import Cast, CastPlayer
-from nemesis.play.serial import frozen_players, open_cast
+from nemesis.play.pairings import EXPLOITER, MAIN, Pairing, Pairings, PlayerSource
+from nemesis.play.players import Choices, PlayStyle, PolicyPlayer, RandomPlayer
+from nemesis.play.seating import SavablePlayer, Seating
+from nemesis.play.serial import frozen_players, open_seating
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
 from nemesis.storage.policy_files import save_policy
@@ -27,7 +27,7 @@ RANDOM = PlayerSource("scripted", "random")
 SLOTS = 40
 
 
-class Noting(RandomActor):
+class Noting(RandomPlayer):
     """A random player that remembers which seats it was asked for."""
 
     def __init__(self, seed: int) -> None:
@@ -42,17 +42,17 @@ class Noting(RandomActor):
 class League:
     """A collector whose main policy and exploiter meet others, and what it opened."""
 
-    def __init__(self, game: Game, lineups: Lineups, memory: str = "none", seed: int = 0) -> None:
+    def __init__(self, game: Game, pairings: Pairings, memory: str = "none", seed: int = 0) -> None:
         stride = None if memory == "none" else 2
         self.learning = {
-            name: Actor(build_policy(game, seed=number, memory=memory), SLOTS, CPU, seed + number)
+            name: PolicyPlayer(build_policy(game, seed=number, memory=memory), SLOTS, CPU, seed + number)
             for number, name in enumerate((MAIN, EXPLOITER))
         }
         self.opened: list[Noting] = []
-        self.cast = Cast(SLOTS, lineups, self._open, seed)
+        self.cast = Seating(SLOTS, pairings, self._open, seed)
         self.collector = Collector(game, game.pool(SLOTS, seed), self.cast, stride, Clock())
 
-    def _open(self, source: PlayerSource, seed: int) -> CastPlayer:
+    def _open(self, source: PlayerSource, seed: int) -> SavablePlayer:
         if source.kind == "learning":
             return self.learning[source.name]
         self.opened.append(Noting(seed))
@@ -60,82 +60,82 @@ class League:
 
 
 def test_only_the_decisions_of_learners_are_kept_and_each_learner_gets_its_own():
-    lineups = Lineups((Pair(SELF, SELF, 1.0), Pair(SELF, RANDOM, 1.0), Pair(HUNTER, RANDOM, 1.0)))
-    league = League(opened(LEDUC), lineups)
-    harvest = league.collector.collect(2000)
-    assert set(harvest.episodes) == {MAIN, EXPLOITER}
+    pairings = Pairings((Pairing(SELF, SELF, 1.0), Pairing(SELF, RANDOM, 1.0), Pairing(HUNTER, RANDOM, 1.0)))
+    league = League(opened(LEDUC), pairings)
+    experience = league.collector.collect(2000)
+    assert set(experience.episodes) == {MAIN, EXPLOITER}
     kept = {
         (match, seat)
-        for episodes in harvest.episodes.values()
+        for episodes in experience.episodes.values()
         for match, seat in zip(episodes.match.tolist(), episodes.seat.tolist(), strict=True)
     }
     assert not kept & league.opened[0].asked
     for name, source in ((MAIN, SELF), (EXPLOITER, HUNTER)):
-        number = harvest.outcomes.players.index(source)
-        assert harvest.episodes[name].episodes == np.count_nonzero(harvest.outcomes.player == number)
+        number = experience.outcomes.players.index(source)
+        assert experience.episodes[name].episodes == np.count_nonzero(experience.outcomes.player == number)
 
 
 def test_pairs_meet_as_often_as_their_shares_say_and_take_turns_in_the_seats():
-    league = League(opened(LEDUC), Lineups((Pair(SELF, SELF, 3.0), Pair(SELF, RANDOM, 1.0))))
+    league = League(opened(LEDUC), Pairings((Pairing(SELF, SELF, 3.0), Pairing(SELF, RANDOM, 1.0))))
     outcomes = league.collector.collect(6000).outcomes
-    rival = outcomes.players.index(RANDOM)
+    opponent = outcomes.players.index(RANDOM)
     in_flight = (league.cast.seats == league.cast.sources.index(RANDOM)).any(axis=1)
     assert in_flight.sum() == SLOTS / 4
     assert np.all(np.flatnonzero(in_flight) >= SLOTS * 3 / 4)  # neighbours, so that they decide together
-    against = (outcomes.player == rival).any(axis=1)
-    seats = (outcomes.player[against] == rival).mean(axis=0)
+    against = (outcomes.player == opponent).any(axis=1)
+    seats = (outcomes.player[against] == opponent).mean(axis=0)
     assert np.all(abs(seats - 0.5) < 4.5 * np.sqrt(0.25 / against.sum()))
     assert np.all(outcomes.returns.sum(axis=1) == 0)
 
 
 def test_a_share_smaller_than_a_slot_is_met_by_chance():
-    lineups = Lineups((Pair(SELF, SELF, 0.995), Pair(SELF, RANDOM, 0.005)))
+    pairings = Pairings((Pairing(SELF, SELF, 0.995), Pairing(SELF, RANDOM, 0.005)))
     slot = np.repeat(np.arange(SLOTS), 500)
-    drawn = lineups.draw(slot, SLOTS, np.random.default_rng(0))
+    drawn = pairings.draw(slot, SLOTS, np.random.default_rng(0))
     assert abs(drawn.mean() - 0.005) < 4.5 * np.sqrt(0.005 / len(slot))
 
 
 def test_a_match_keeps_its_pair_when_the_lineups_change():
     game = Duel()
-    league = League(game, Lineups((Pair(SELF, RANDOM, 1.0),)))
+    league = League(game, Pairings((Pairing(SELF, RANDOM, 1.0),)))
     league.collector.collect(100)
     before = league.cast.seats.copy()
-    league.cast.follow(Lineups((Pair(SELF, SELF, 1.0),)))
+    league.cast.follow(Pairings((Pairing(SELF, SELF, 1.0),)))
     np.testing.assert_array_equal(league.cast.seats, before)
     assert len(league.cast._players) == 2
     for _ in range(3):
         league.collector.collect(400)
-        league.cast.follow(Lineups((Pair(SELF, SELF, 1.0),)))
+        league.cast.follow(Pairings((Pairing(SELF, SELF, 1.0),)))
     assert [league.cast.sources[number] for number in league.cast._players] == [SELF]  # nobody needs the other
 
 
 def test_decisions_are_marked_with_the_version_of_their_own_learner():
-    league = League(opened(LEDUC), Lineups((Pair(SELF, RANDOM, 1.0), Pair(HUNTER, RANDOM, 1.0))))
+    league = League(opened(LEDUC), Pairings((Pairing(SELF, RANDOM, 1.0), Pairing(HUNTER, RANDOM, 1.0))))
     league.learning[MAIN].version, league.learning[EXPLOITER].version = 7, 3
-    harvest = league.collector.collect(200)
-    assert set(harvest.episodes[MAIN].version.tolist()) == {7}
-    assert set(harvest.episodes[EXPLOITER].version.tolist()) == {3}
+    experience = league.collector.collect(200)
+    assert set(experience.episodes[MAIN].version.tolist()) == {7}
+    assert set(experience.episodes[EXPLOITER].version.tolist()) == {3}
 
 
 def test_a_match_lost_before_its_first_decision_belongs_to_nobody():
     game = Duel(lost=range(0, 100_000, 5))
-    league = League(game, Lineups((Pair(SELF, RANDOM, 1.0),)))
-    harvest = league.collector.collect(500)
+    league = League(game, Pairings((Pairing(SELF, RANDOM, 1.0),)))
+    experience = league.collector.collect(500)
     counts = league.collector.counts
     assert counts.voided > 0
-    assert len(harvest.outcomes) <= counts.matches + counts.voided
-    assert harvest.outcomes.played.sum() == counts.matches
-    assert (harvest.outcomes.player >= 0).all()
+    assert len(experience.outcomes) <= counts.matches + counts.voided
+    assert experience.outcomes.played.sum() == counts.matches
+    assert (experience.outcomes.player >= 0).all()
 
 
 @pytest.mark.parametrize("memory", ["none", "gru"])
 def test_a_restored_league_continues_identically(memory: str):
-    lineups = Lineups((Pair(SELF, SELF, 1.0), Pair(SELF, RANDOM, 2.0), Pair(HUNTER, RANDOM, 1.0)))
-    league = League(opened(LEDUC), lineups, memory)
+    pairings = Pairings((Pairing(SELF, SELF, 1.0), Pairing(SELF, RANDOM, 2.0), Pairing(HUNTER, RANDOM, 1.0)))
+    league = League(opened(LEDUC), pairings, memory)
     league.collector.collect(300)
     snapshot = unflatten_state(*flatten_state(league.collector.snapshot()))
     expected = league.collector.collect(300)
-    other = League(opened(LEDUC), Lineups((Pair(SELF, SELF, 1.0),)), memory, seed=1)
+    other = League(opened(LEDUC), Pairings((Pairing(SELF, SELF, 1.0),)), memory, seed=1)
     other.collector.collect(100)
     other.collector.restore(snapshot)
     again = other.collector.collect(300)
@@ -167,7 +167,7 @@ def test_a_frozen_policy_is_opened_from_its_file_and_plays_as_itself(tmp_path: P
     save_policy(tmp_path / "frozen.safetensors", frozen, config, game, {})
     source = PlayerSource("frozen", "frozen.safetensors")
     open_frozen = frozen_players(game, SLOTS, CPU, tmp_path)
-    cast = open_cast(game, SLOTS, Lineups((Pair(SELF, source, 1.0),)), {}, open_frozen, seed=0)
+    cast = open_seating(game, SLOTS, Pairings((Pairing(SELF, source, 1.0),)), {}, open_frozen, seed=0)
     slots: IntArray = np.arange(SLOTS)
     cast.seat(slots, slots * 2 + 1)  # in odd matches the second of the pair has seat 0
     waiting, _ = game.pool(SLOTS, seed=0).recv()

@@ -11,7 +11,7 @@ from nemesis.core.errors import UserError
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners.ppo import PPO, PPOConfig
 from nemesis.learners.returns import rewards_of, terminal_rewards
-from nemesis.learners.shaping import RewardConfig, Rewards
+from nemesis.learners.shaping import RewardConfig, RewardShaping
 from nemesis.training.config import RunConfig
 
 torch.set_num_threads(1)
@@ -28,7 +28,7 @@ def duels() -> Trajectories:
 
 
 def potential(trajectories: Trajectories, progress: float = 0.0, **settings: object) -> np.ndarray | None:
-    return Rewards(config(**settings), Duel()).judge(trajectories, progress).potential
+    return RewardShaping(config(**settings), Duel()).judge(trajectories, progress).potential
 
 
 def test_by_default_only_the_result_counts(duels: Trajectories):
@@ -54,7 +54,7 @@ def test_dense_stays_and_hybrid_fades_into_sparse(duels: Trajectories):
 
 
 def test_the_rewards_of_an_episode_add_up_to_its_result_less_the_first_potential(duels: Trajectories):
-    judged = Rewards(config(kind="dense"), Duel()).judge(duels, 0.0)
+    judged = RewardShaping(config(kind="dense"), Duel()).judge(duels, 0.0)
     sums = np.add.reduceat(rewards_of(judged, 1.0), duels.offsets[:-1])
     np.testing.assert_allclose(sums, duels.result - judged.potential[duels.offsets[:-1]], atol=1e-6)
     assert not np.array_equal(rewards_of(judged, 1.0), terminal_rewards(duels.result, duels.offsets))
@@ -63,15 +63,15 @@ def test_the_rewards_of_an_episode_add_up_to_its_result_less_the_first_potential
 def test_a_game_without_potentials_is_refused():
     sentence = r"reward.kind=dense needs a game whose positions can be judged, and openspiel:kuhn_poker is none; use"
     with pytest.raises(UserError, match=sentence):
-        Rewards(config(kind="dense"), opened(KUHN))
-    Rewards(config(kind="sparse"), opened(KUHN))
+        RewardShaping(config(kind="dense"), opened(KUHN))
+    RewardShaping(config(kind="sparse"), opened(KUHN))
 
 
 def test_a_weight_of_nothing_is_refused_with_what_there_is():
     with pytest.raises(
         UserError, match=r"^reward.weights.hit_points is nothing that duel judges; it judges hp, round\.$"
     ):
-        Rewards(config(kind="dense", weights={"hit_points": 1}), Duel())
+        RewardShaping(config(kind="dense", weights={"hit_points": 1}), Duel())
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def strikes(kind: str, updates: int) -> float:
     settings = {"learning_rate": 0.02, "minibatch": 100_000, "advantage_lambda": 0.0, "value_weight": 0.0}
     learner = PPO(policy, PPOConfig.model_validate(settings), CPU, seed=0)
     collector = build_collector(game, policy, slots=40)
-    rewards = Rewards(config(kind=kind), game)
+    rewards = RewardShaping(config(kind=kind), game)
     for update in range(updates):
         learner.update(rewards.judge(collector.collect(400, update), update / updates), update / updates)
     played = play(game, policy, 1000)

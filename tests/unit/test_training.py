@@ -20,7 +20,7 @@ from nemesis.core.config import ConfigError, build_config
 from nemesis.core.errors import UserError
 from nemesis.core.trajectory import Trajectories
 from nemesis.evaluation import run_evaluation as examination
-from nemesis.evaluation.run_evaluation import Examiner
+from nemesis.evaluation.run_evaluation import RunEvaluator
 from nemesis.learners.learner import PolicyModule
 from nemesis.training import assembly
 from nemesis.training.assembly import find_checkpoint
@@ -114,17 +114,17 @@ def test_a_run_that_is_stopped_while_references_are_rated_goes_on_exactly(
     settings = [f"learner.{one}" for one in ("algorithm=portfolio", "keep=best", "references=2", "add_interval=1")]
     straight, stopped = tmp_path / "straight", tmp_path / "stopped"
     trained(straight, "updates=6", *settings)
-    rate, rated = Examiner.rate, 0
+    rate, rated = RunEvaluator.rate, 0
 
-    def interrupted_rate(examiner: Examiner, policies: Sequence[PolicyModule]) -> list[float]:
+    def interrupted_rate(evaluator: RunEvaluator, policies: Sequence[PolicyModule]) -> list[float]:
         nonlocal rated
         rated += 1
         if rated == 3:  # one at each update from the third on
             signal.raise_signal(signal.SIGTERM)
-        return rate(examiner, policies)
+        return rate(evaluator, policies)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Examiner, "rate", interrupted_rate)
+        patch.setattr(RunEvaluator, "rate", interrupted_rate)
         with pytest.raises(KeyboardInterrupt):
             trained(stopped, "updates=6", *settings)
     assert find_checkpoint(stopped).update == 4  # the update was left off at once

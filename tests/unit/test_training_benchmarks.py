@@ -27,8 +27,8 @@ SMALL = (
     "collection.decisions=64",
     "policy.width=16",
     "policy.layers=1",
-    "policy.foresight=false",
-    "learner.foresight_weight=0",
+    "policy.opponent_model=false",
+    "learner.opponent_model_weight=0",
     "opponents.scripted=bold",
 )
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from episodes import LEDUC, build_collector, build_policy, opened, play
 
-from nemesis.core.trajectory import Trajectories, joined
+from nemesis.core.trajectory import Trajectories, concatenate
 
 ACTIONS = 3
 
@@ -26,14 +26,14 @@ def test_portions_hold_whole_episodes_and_join_to_the_same_again():
     parts = list(trajectories.portions(50))
     assert len(parts) > 5
     assert all(part.decisions <= 50 for part in parts)
-    assert_same(joined(parts), trajectories)
+    assert_same(concatenate(parts), trajectories)
 
 
 def test_an_episode_longer_than_the_limit_is_a_portion_of_its_own():
     trajectories = recorded()
     parts = list(trajectories.portions(1))
     assert [part.episodes for part in parts] == [1] * trajectories.episodes
-    assert_same(joined(parts), trajectories)
+    assert_same(concatenate(parts), trajectories)
 
 
 def test_arrays_give_the_episodes_back():
@@ -107,11 +107,11 @@ def test_what_is_known_goes_with_the_decisions():
     known = np.arange(trajectories.decisions) % 3 > 0
     marked = replace(trajectories, known=known)
     assert_same(Trajectories.from_arrays(marked.arrays(), ACTIONS), marked)
-    assert_same(joined(list(marked.portions(50))), marked)
-    both = joined([marked, trajectories])
+    assert_same(concatenate(list(marked.portions(50))), marked)
+    both = concatenate([marked, trajectories])
     assert both.known is not None
     np.testing.assert_array_equal(both.known, np.append(known, np.ones(trajectories.decisions, np.bool_)))
-    assert joined([trajectories, trajectories]).known is None
+    assert concatenate([trajectories, trajectories]).known is None
 
 
 def test_what_is_possible_goes_with_the_decisions():
@@ -119,20 +119,20 @@ def test_what_is_possible_goes_with_the_decisions():
     possible = trajectories.mask & (np.arange(trajectories.decisions)[:, None] % 3 == 0)
     marked = replace(trajectories, possible=possible)
     assert_same(Trajectories.from_arrays(marked.arrays(), ACTIONS), marked)
-    assert_same(joined(list(marked.portions(50))), marked)
-    both = joined([marked, trajectories])
+    assert_same(concatenate(list(marked.portions(50))), marked)
+    both = concatenate([marked, trajectories])
     assert both.possible is not None
     np.testing.assert_array_equal(both.possible, np.concatenate([possible, np.zeros_like(possible)]))
-    assert joined([trajectories, trajectories]).possible is None
+    assert concatenate([trajectories, trajectories]).possible is None
 
 
 def test_which_results_came_by_play_goes_with_the_episodes():
     trajectories = recorded()
-    decided = np.arange(trajectories.episodes) % 3 > 0
-    marked = replace(trajectories, decided=decided)
+    terminated = np.arange(trajectories.episodes) % 3 > 0
+    marked = replace(trajectories, terminated=terminated)
     assert_same(Trajectories.from_arrays(marked.arrays(), ACTIONS), marked)
-    assert_same(joined(list(marked.portions(50))), marked)
-    both = joined([trajectories, marked])
-    assert both.decided is not None
-    np.testing.assert_array_equal(both.decided, np.append(np.ones(trajectories.episodes, np.bool_), decided))
-    assert joined([trajectories, trajectories]).decided is None
+    assert_same(concatenate(list(marked.portions(50))), marked)
+    both = concatenate([trajectories, marked])
+    assert both.terminated is not None
+    np.testing.assert_array_equal(both.terminated, np.append(np.ones(trajectories.episodes, np.bool_), terminated))
+    assert concatenate([trajectories, trajectories]).terminated is None

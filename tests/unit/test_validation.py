@@ -9,7 +9,7 @@ from episodes import CPU, LEDUC, build_policy, opened, play
 
 from nemesis.core.game import FloatArray
 from nemesis.core.trajectory import Trajectories
-from nemesis.evaluation.validation import SCORE, foretell_by, predict
+from nemesis.evaluation.validation import SCORE, policy_predictor, validate
 
 torch.set_num_threads(1)
 
@@ -35,7 +35,7 @@ def won_or_lost(part: Trajectories) -> Trajectories:
 
 
 def test_who_knows_all_is_always_right():
-    told = predict(knowing, [won_or_lost(battles()), won_or_lost(battles(1))], opened(LEDUC))
+    told = validate(knowing, [won_or_lost(battles()), won_or_lost(battles(1))], opened(LEDUC))
     assert told.loss == 0
     assert told.top["all"] == {1: 1.0, 3: 1.0, 5: 1.0}
     assert told.brier == 0
@@ -46,7 +46,7 @@ def test_who_knows_all_is_always_right():
 
 def test_who_is_always_wrong_is_told_so():
     part = won_or_lost(battles())
-    told = predict(wrong, [part], opened(LEDUC))
+    told = validate(wrong, [part], opened(LEDUC))
     assert told.top["all"][1] == 0
     assert told.brier == 1
     assert told.calibration_error == 1
@@ -56,7 +56,7 @@ def test_unknown_actions_do_not_count():
     part = battles()
     known = np.arange(part.decisions) % 2 == 0
     mixed = replace(part, known=known, action=np.where(known, part.action, -1))
-    told = predict(knowing, [mixed], opened(LEDUC))
+    told = validate(knowing, [mixed], opened(LEDUC))
     assert told.known["all"] == (known & (part.mask.sum(axis=1) > 1)).sum()
     assert told.top["all"][1] == 1.0
 
@@ -68,7 +68,7 @@ def test_values_are_read_as_chances():
     def even(part: Trajectories) -> tuple[FloatArray, FloatArray]:
         return knowing(part)[0], np.zeros(part.decisions, dtype=np.float32)
 
-    told = predict(even, [part], opened(LEDUC))
+    told = validate(even, [part], opened(LEDUC))
     assert told.brier == pytest.approx(0.25)
     assert told.calibration_error == pytest.approx(abs(share - 0.5))
 
@@ -77,8 +77,8 @@ def test_values_are_read_as_chances():
 def test_a_policy_foretells_what_it_says(memory: str):
     part = battles()
     policy = build_policy(opened(LEDUC), 4, memory=memory)
-    told = predict(foretell_by(policy, CPU, sequence_length=2), [part], opened(LEDUC))
-    log_probs, _ = foretell_by(policy, CPU, sequence_length=64)(part)
+    told = validate(policy_predictor(policy, CPU, sequence_length=2), [part], opened(LEDUC))
+    log_probs, _ = policy_predictor(policy, CPU, sequence_length=64)(part)
     choice = np.flatnonzero(part.mask.sum(axis=1) > 1)
     expected = -log_probs[choice, part.action[choice]].mean()
     assert told.loss == pytest.approx(float(expected), rel=1e-4)
@@ -90,11 +90,11 @@ def test_intervals_are_wider_where_battles_agree_with_themselves():
     part = battles()
 
     def told(lucky: FloatArray) -> tuple[float, float]:
-        def foretell(part: Trajectories) -> tuple[FloatArray, FloatArray]:
+        def predict(part: Trajectories) -> tuple[FloatArray, FloatArray]:
             right, value = knowing(part)
             return np.where(lucky[:, None], right, -20 - right), value
 
-        return predict(foretell, [part], opened(LEDUC)).top1_interval()
+        return validate(predict, [part], opened(LEDUC)).top1_interval()
 
     generator = np.random.default_rng(0)
     low, high = told(generator.random(part.decisions) < 0.5)
@@ -106,11 +106,11 @@ def test_intervals_are_wider_where_battles_agree_with_themselves():
 
 def test_results_that_did_not_come_by_play_do_not_count():
     part = won_or_lost(battles())
-    decided = np.arange(part.episodes) % 3 != 0
-    turned = replace(part, result=np.where(decided, part.result, -part.result), decided=decided)
+    terminated = np.arange(part.episodes) % 3 != 0
+    turned = replace(part, result=np.where(terminated, part.result, -part.result), terminated=terminated)
 
     def stubborn(_: Trajectories) -> tuple[FloatArray, FloatArray]:
         return knowing(part)
 
-    assert predict(stubborn, [turned], opened(LEDUC)).brier == 0
-    assert predict(stubborn, [replace(turned, decided=None)], opened(LEDUC)).brier > 0.2
+    assert validate(stubborn, [turned], opened(LEDUC)).brier == 0
+    assert validate(stubborn, [replace(turned, terminated=None)], opened(LEDUC)).brier > 0.2

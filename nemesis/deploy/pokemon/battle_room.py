@@ -31,7 +31,7 @@ class BattleRoom:
     refusals: int = 0  # of the request that waits
     earned: int = 0  # 1, 0 or −1 once it has ended
     end_reason: EndReason | None = None
-    rival_left: bool = False
+    opponent_left: bool = False
     sheets: int = 0  # team sheets that were shown
     sheets_rejected: bool = False
     request: dict[str, Any] | None = None  # that waits for an answer
@@ -112,7 +112,7 @@ class BattleRoom:
 
     def _read_player(self, name: str) -> None:
         """A side whose name is taken away has left the room; we see nothing of our own leaving."""
-        self.rival_left = not name
+        self.opponent_left = not name
 
     def _end(self, earned: int, reason: EndReason) -> None:
         if not self.ended:

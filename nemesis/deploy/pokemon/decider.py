@@ -19,7 +19,7 @@ class Question:
     news: News
 
 
-class Desk:
+class BattleDecider:
     """Answers questions with a player, which sees them as the decisions of a match pool."""
 
     def __init__(self, observer: Observer, player: Player) -> None:

@@ -20,10 +20,10 @@ class PokeEnvOpponent:
     """A running player of poke-env."""
 
     def __init__(
-        self, process: asyncio.subprocess.Process, rival_team: dict[int, str | None], printed: IO[bytes]
+        self, process: asyncio.subprocess.Process, opponent_team: dict[int, str | None], printed: IO[bytes]
     ) -> None:
         self._process = process
-        self._teams = rival_team
+        self._teams = opponent_team
         self._printed = printed
 
     async def invite(self, booking: Booking) -> None:
@@ -55,16 +55,16 @@ async def poke_env_opponent(
     battle_format: str,
     *,
     name: str,
-    rival: str,
+    opponent: str,
     teams: dict[int, str | None],
     sheets: bool,
     seed: int,
 ) -> AsyncIterator[PokeEnvOpponent]:
-    """Run a player by the name of its class, with its team for every match; it plays as `name` against `rival`."""
+    """Run a player by the name of its class, with its team for every match; it plays as `name` against `opponent`."""
     if find_spec("poke_env") is None:
         raise UserError("Players of poke-env need poke-env. Install it with: pip install 'nemesis-rl[poke-env]'")
     command = [sys.executable, "-m", "nemesis.deploy.pokemon.poke_env_player", websocket, battle_format, player]
-    command += ["--name", name, "--rival", rival, "--seed", str(seed), *(["--sheets"] if sheets else [])]
+    command += ["--name", name, "--opponent", opponent, "--seed", str(seed), *(["--sheets"] if sheets else [])]
     with tempfile.TemporaryFile() as printed:
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -73,10 +73,10 @@ async def poke_env_opponent(
             stderr=printed,
             start_new_session=True,
         )
-        opponent = PokeEnvOpponent(process, teams, printed)
+        running = PokeEnvOpponent(process, teams, printed)
         try:
-            await _await_ready(process, player, opponent)
-            yield opponent
+            await _await_ready(process, player, running)
+            yield running
         finally:
             if process.returncode is None:
                 process.kill()

@@ -1,6 +1,6 @@
 """A player of poke-env on a Showdown server, in a process of its own; standard input tells which battles to enter.
 
-    python -m nemesis.deploy.pokemon.poke_env_player WEBSOCKET FORMAT CLASS --name NAME --rival NAME [--sheets] [--seed 0]
+    python -m nemesis.deploy.pokemon.poke_env_player WEBSOCKET FORMAT CLASS --name NAME --opponent NAME [--sheets] [--seed 0]
 
 CLASS is a player of poke-env, such as SimpleHeuristicsPlayer, or any other as package.module:Class. `ready` on standard
 output says that the server knows the player. Every line on standard input is one battle, as JSON: whether the player
@@ -69,7 +69,7 @@ def forget_old_battles(player: Player) -> None:
     setattr(player, "_battle_finished_callback", note)  # noqa: B010 (a method cannot be assigned to in types)
 
 
-async def enter_battles(player: Player, rival: str, invitations: "asyncio.Queue[dict[str, Any]]") -> None:
+async def enter_battles(player: Player, opponent: str, invitations: "asyncio.Queue[dict[str, Any]]") -> None:
     """Enter one battle after another; which team it is must be known until the battle has begun."""
     await player.ps_client.logged_in.wait()
     print("ready", flush=True)
@@ -77,7 +77,7 @@ async def enter_battles(player: Player, rival: str, invitations: "asyncio.Queue[
         invitation = await invitations.get()
         player._team = GivenTeam(invitation["team"]) if invitation["team"] else None
         if invitation["challenges"]:
-            await player.ps_client.challenge(rival, player.format, player.next_team)
+            await player.ps_client.challenge(opponent, player.format, player.next_team)
         else:
             challenger = await player._challenge_queue.get()
             await player.ps_client.accept_challenge(challenger, player.next_team)
@@ -88,7 +88,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("websocket", "format", "player"):
         parser.add_argument(name)
-    for name in ("--name", "--rival"):
+    for name in ("--name", "--opponent"):
         parser.add_argument(name, required=True)
     parser.add_argument("--sheets", action="store_true", help="accept open team sheets")
     parser.add_argument("--seed", type=int, default=0)
@@ -110,7 +110,7 @@ def main() -> None:
     forget_old_battles(player)
     loop = player.ps_client.loop
     invitations: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-    asyncio.run_coroutine_threadsafe(enter_battles(player, options.rival, invitations), loop)
+    asyncio.run_coroutine_threadsafe(enter_battles(player, options.opponent, invitations), loop)
     for line in sys.stdin:
         asyncio.run_coroutine_threadsafe(invitations.put(json.loads(line)), loop)
     os._exit(0)  # whoever started us is gone, and poke-env would wait for its tasks at exit

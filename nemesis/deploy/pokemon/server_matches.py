@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nemesis.core.errors import UserError
-from nemesis.deploy.pokemon.decider import Desk
+from nemesis.deploy.pokemon.decider import BattleDecider
 from nemesis.deploy.pokemon.poke_env_opponent import poke_env_opponent
 from nemesis.deploy.pokemon.showdown_client import Booking, Limits, NoBattleError, Played, ShowdownClient
 from nemesis.deploy.pokemon.showdown_connection import Connection
@@ -42,7 +42,7 @@ def play_on_server(
     The player must have room for the slots of the meeting. `watch` sees every battle that ended.
     """
     with showdown_server(simulators=1) as websocket, closing(game.observer()) as observer:
-        played = asyncio.run(_meet(game, Desk(observer, player), meeting, websocket))
+        played = asyncio.run(_meet(game, BattleDecider(observer, player), meeting, websocket))
     for one in played:
         if watch is not None:
             watch(one)
@@ -54,25 +54,27 @@ def play_on_server(
     )
 
 
-async def _meet(game: PokemonGame, desk: Desk, meeting: Meeting, websocket: str) -> list[Played]:
-    bookings, rival_teams = _book(game, meeting)
+async def _meet(game: PokemonGame, decider: BattleDecider, meeting: Meeting, websocket: str) -> list[Played]:
+    bookings, opponent_teams = _book(game, meeting)
     # poke-env knows open team sheets in formats of that name alone.
     sheets = game.sheets and game.format.sheets == "offered" and "vgc" in game.format.id
-    rival = f"X{meeting.opponent.rpartition(':')[2]}"[:_LONGEST_NAME]  # unlike ours, whatever the class is called
+    opponent_name = f"X{meeting.opponent.rpartition(':')[2]}"[
+        :_LONGEST_NAME
+    ]  # unlike ours, whatever the class is called
     connection = await Connection.open(websocket, _NAME)
     try:
         async with poke_env_opponent(
             meeting.opponent,
             websocket,
             game.format.id,
-            name=rival,
-            rival=_NAME,
-            teams=rival_teams,
+            name=opponent_name,
+            opponent=_NAME,
+            teams=opponent_teams,
             sheets=sheets,
             seed=meeting.seed,
         ) as opponent:
             limits = Limits(turns=game.turn_limit)
-            client = ShowdownClient(connection, desk, game.format.id, rival, sheets=sheets, limits=limits)
+            client = ShowdownClient(connection, decider, game.format.id, opponent_name, sheets=sheets, limits=limits)
             playing = asyncio.create_task(client.play(bookings, opponent.invite, meeting.slots))
             failing = asyncio.create_task(opponent.ended())
             try:
@@ -92,10 +94,10 @@ async def _meet(game: PokemonGame, desk: Desk, meeting: Meeting, websocket: str)
 def _book(game: PokemonGame, meeting: Meeting) -> tuple[Sequence[Booking], dict[int, str | None]]:
     """Return our battles, and the opponent's team in each."""
     bookings = []
-    rival_teams: dict[int, str | None] = {}
+    opponent_teams: dict[int, str | None] = {}
     for match in range(meeting.matches):
         seat = match % 2
         teams = game.pair_teams(meeting.seed, match // 2) or (None, None)
         bookings.append(Booking(match, teams[seat], challenges=seat == 0))
-        rival_teams[match] = teams[1 - seat]
-    return bookings, rival_teams
+        opponent_teams[match] = teams[1 - seat]
+    return bookings, opponent_teams

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from nemesis.core.errors import UserError
 from nemesis.core.game import EndReason
 from nemesis.deploy.pokemon.battle_room import MOST_REFUSALS, BattleRoom
-from nemesis.deploy.pokemon.decider import Desk, Question
+from nemesis.deploy.pokemon.decider import BattleDecider, Question
 from nemesis.deploy.pokemon.showdown_connection import Connection, identity
 from nemesis.games.pokemon.hosts.observer import News
 
@@ -82,11 +82,18 @@ class ShowdownClient:
     """One user's battles of one format against one opponent."""
 
     def __init__(
-        self, connection: Connection, desk: Desk, battle_format: str, opponent: str, *, sheets: bool, limits: Limits
+        self,
+        connection: Connection,
+        decider: BattleDecider,
+        battle_format: str,
+        opponent: str,
+        *,
+        sheets: bool,
+        limits: Limits,
     ) -> None:
         """Play against the user called `opponent`; with `sheets`, accept open team sheets, which the format offers."""
         self._connection = connection
-        self._desk = desk
+        self._desk = decider
         self._format = battle_format
         self._opponent = opponent
         self._sheets = sheets
@@ -226,7 +233,7 @@ class ShowdownClient:
             await asyncio.sleep(min(self._limits.absence, self._limits.sheets) / 4)
             now = monotonic()
             for battle in list(self._battles.values()):
-                battle.left = (battle.left or now) if battle.room.rival_left else None
+                battle.left = (battle.left or now) if battle.room.opponent_left else None
                 gone = battle.left is not None and now - battle.left > self._limits.absence
                 if gone or now - battle.touched > self._limits.silence:
                     await self._give_up(battle, EndReason.FORFEIT)

@@ -69,7 +69,7 @@ class OpenSpielGame:
             actions=game.num_distinct_actions(),
             utility_scale=max(abs(game.max_utility()), abs(game.min_utility())),
             view_bytes=4,
-            views="information state" if by_information else "observation",
+            view_version="information state" if by_information else "observation",
         )
 
     @property

@@ -17,9 +17,9 @@ from nemesis.games.pokemon.formats import Format
 from nemesis.games.pokemon.hosts.host_process import HostError, Setting
 from nemesis.games.pokemon.hosts.observer import Observer
 from nemesis.games.pokemon.hosts.pool import BattlePool, Teams, pair_generator
-from nemesis.games.pokemon.hosts.warm_hosts import HostStock
+from nemesis.games.pokemon.hosts.warm_hosts import WarmHosts
 from nemesis.games.pokemon.network.encoder import PokemonEncoder
-from nemesis.games.pokemon.network.opponent_model import PokemonForesightHead, deed_names, deeds
+from nemesis.games.pokemon.network.opponent_model import PokemonOpponentModel, action_classes, class_names
 from nemesis.games.pokemon.network.pointer_head import PokemonActionHead
 from nemesis.games.pokemon.replays.reading import ReplayReader, without_guesses
 from nemesis.games.pokemon.scripted import heuristics
@@ -78,7 +78,7 @@ class PokemonGame:
             actions=self._space.size,
             utility_scale=1.0,
             view_bytes=2,
-            views=_view_version(),
+            view_version=_view_version(),
         )
 
     @cached_property
@@ -93,10 +93,10 @@ class PokemonGame:
         return rewards.potentials(view)
 
     def pool(self, slots: int, seed: int) -> MatchPool:
-        return BattlePool(self._stock, self._setting(slots), self._teams, self._settings.hosts, seed)
+        return BattlePool(self._hosts_ready, self._setting(slots), self._teams, self._settings.hosts, seed)
 
     def paired_pool(self, slots: int, seed: int) -> MatchPool:
-        return BattlePool(self._stock, self._setting(slots), self._teams, self._settings.hosts, seed, paired=True)
+        return BattlePool(self._hosts_ready, self._setting(slots), self._teams, self._settings.hosts, seed, paired=True)
 
     @cached_property
     def team_set(self) -> TeamSet | None:
@@ -108,7 +108,7 @@ class PokemonGame:
             self.format.id,
             settings.teams,
             settings.split,
-            self._stock.check_teams,
+            self._hosts_ready.check_teams,
             held_out=settings.held_out,
             skip_invalid=settings.invalid_teams == "skip",
         )
@@ -136,7 +136,7 @@ class PokemonGame:
 
     def observer(self) -> Observer:
         """Return what sees battles that are played elsewhere as this game's views; it has a host of its own."""
-        (host,) = self._stock.take([self._setting(slots=1)])
+        (host,) = self._hosts_ready.take([self._setting(slots=1)])
         return Observer(host, self.format.slots, self.format.brought)
 
     def replay_reader(self) -> ReplayReader:
@@ -146,7 +146,7 @@ class PokemonGame:
 
     def replay_readers(self, count: int) -> list[ReplayReader]:
         """Return several of them, whose hosts start side by side."""
-        hosts = self._stock.take([self._setting(slots=1)] * count)
+        hosts = self._hosts_ready.take([self._setting(slots=1)] * count)
         try:
             return [ReplayReader(host, self.format) for host in hosts]
         except (HostError, UserError):  # perhaps the format is one that is not read
@@ -160,11 +160,11 @@ class PokemonGame:
     def action_head(self, width: int) -> nn.Module:
         return PokemonActionHead(width, self.format.slots)
 
-    def deeds(self, view: npt.NDArray[Any], action: IntArray) -> npt.NDArray[np.int16]:
-        return deeds(view, action, self._space, deed_names(self.format.mod))
+    def action_classes(self, view: npt.NDArray[Any], action: IntArray) -> npt.NDArray[np.int16]:
+        return action_classes(view, action, self._space, class_names(self.format.mod))
 
-    def foresight_head(self, width: int) -> nn.Module:
-        return PokemonForesightHead(width, deed_names(self.format.mod).count)
+    def opponent_model_head(self, width: int) -> nn.Module:
+        return PokemonOpponentModel(width, class_names(self.format.mod).count)
 
     def phases(self, view: npt.NDArray[Any], action: IntArray) -> Mapping[str, BoolArray]:
         phase = layout.cut(view).position[:, layout.POSITION.column("phase")]
@@ -204,8 +204,8 @@ class PokemonGame:
         return Setting(self.format, slots, self.sheets, self._settings.turn_limit)
 
     @cached_property
-    def _stock(self) -> HostStock:
-        return HostStock(self._settings.node)
+    def _hosts_ready(self) -> WarmHosts:
+        return WarmHosts(self._settings.node)
 
     @cached_property
     def _teams(self) -> Teams:

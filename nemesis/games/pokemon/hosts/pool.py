@@ -18,7 +18,7 @@ from nemesis.core.errors import UserError
 from nemesis.core.game import SEATS, Arrays, Decisions, EndReason, IntArray, Results
 from nemesis.core.random import generator_state, restore_generator
 from nemesis.games.pokemon.hosts.host_process import Ended, HostError, Setting, Step
-from nemesis.games.pokemon.hosts.warm_hosts import HostStock
+from nemesis.games.pokemon.hosts.warm_hosts import WarmHosts
 from nemesis.games.pokemon.replays.html import write_replay
 from nemesis.games.pokemon.views import layout
 
@@ -49,13 +49,13 @@ class BattlePool:
     """A match pool over Showdown battles."""
 
     def __init__(
-        self, stock: HostStock, setting: Setting, teams: Teams, hosts: int, seed: int, paired: bool = False
+        self, warm_hosts: WarmHosts, setting: Setting, teams: Teams, hosts: int, seed: int, paired: bool = False
     ) -> None:
         """Play as many matches as the setting has slots, shared out among so many hosts.
 
         Matches 2k and 2k + 1 of a paired pool have the same teams at the same seats.
         """
-        self._stock = stock
+        self._hosts_ready = warm_hosts
         self._setting = setting
         self._teams = teams
         self._generator = np.random.default_rng(seed)
@@ -72,7 +72,7 @@ class BattlePool:
         self._delivered: Step | None = None
         self._recordings: OrderedDict[int, dict[str, Any]] = OrderedDict()
         self._losses = 0
-        self._hosts = stock.take(self._shares)
+        self._hosts = warm_hosts.take(self._shares)
         for number in range(len(self._hosts)):
             self._begin(number, np.zeros(0, dtype=np.int64))
 
@@ -168,7 +168,7 @@ class BattlePool:
             except HostError:
                 host.close()
             else:
-                self._stock.give_back(host)
+                self._hosts_ready.give_back(host)
         self._hosts = []
 
     def save_replay(self, match: int, folder: Path, names: tuple[str, str]) -> Path:
@@ -220,7 +220,7 @@ class BattlePool:
         self._losses += 1
         if self._losses > _MOST_LOSSES:
             raise UserError(f"{self._losses} Pokémon hosts in a row were lost. The last one: {error}")
-        self._hosts[number] = self._stock.take([share])[0]
+        self._hosts[number] = self._hosts_ready.take([share])[0]
         if (unread := self._buffered[number]) is not None:  # what had ended before it was lost still counts
             self._voided[number] += [self._note_end(number, one) for one in unread.ended]
             self._buffered[number] = None

@@ -13,7 +13,7 @@ from nemesis.games.pokemon.hosts.node import NodeSource
 _TRIES = 3
 
 
-class HostStock:
+class WarmHosts:
     """Idle hosts of one process. They end with it, or when nobody holds the stock any more."""
 
     def __init__(self, node: NodeSource) -> None:

@@ -22,12 +22,12 @@ from nemesis.games.pokemon.network.pointer_head import Pointers, token_widths
 from nemesis.games.pokemon.views.actions import ActionSpace, Kind
 from nemesis.games.pokemon.views.layout import OWN, POKEMON, POSITION, cut
 
-_THOUGHT = 32  # numbers that the scores of all classes are made of
+_RANK = 32  # numbers that the scores of all classes are made of
 _MOVES = POKEMON.columns("moves")
 _UNKNOWN = -1
 
 
-class DeedNames:
+class ClassNames:
     """The classes of a mod: something else, its moves, its species."""
 
     def __init__(self, mod: str) -> None:
@@ -42,11 +42,13 @@ class DeedNames:
 
 
 @cache
-def deed_names(mod: str) -> DeedNames:
-    return DeedNames(mod)
+def class_names(mod: str) -> ClassNames:
+    return ClassNames(mod)
 
 
-def deeds(view: npt.NDArray[Any], action: IntArray, space: ActionSpace, names: DeedNames) -> npt.NDArray[np.int16]:
+def action_classes(
+    view: npt.NDArray[Any], action: IntArray, space: ActionSpace, names: ClassNames
+) -> npt.NDArray[np.int16]:
     """Return the classes of what the seats of these views (n, view) do by these actions (n,): (n, slot)."""
     views = cut(view)
     rows = np.arange(len(view))[:, None]
@@ -65,7 +67,7 @@ def deeds(view: npt.NDArray[Any], action: IntArray, space: ActionSpace, names: D
     return np.where(kind == Kind.PASS, _UNKNOWN, named).astype(np.int16)
 
 
-class PokemonForesightHead(nn.Module):
+class PokemonOpponentModel(nn.Module):
     """Features (…, width) and pointers to thoughts (…, slot of the foe, thought), and thoughts to logits."""
 
     def __init__(self, width: int, classes: int) -> None:
@@ -74,13 +76,13 @@ class PokemonForesightHead(nn.Module):
         self.norm = nn.LayerNorm(width)
         self.think = nn.Linear(width, hidden)
         self.foe = nn.Linear(token, hidden, bias=False)
-        self.thought = nn.Linear(hidden, _THOUGHT)
-        self.logits = nn.Linear(_THOUGHT, classes)
+        self.thought = nn.Linear(hidden, _RANK)
+        self.logits = nn.Linear(_RANK, classes)
 
     def forward(self, features: Tensor, pointers: Pointers) -> Tensor:
         thinking = self.think(self.norm(features)).unsqueeze(-2) + self.foe(pointers.foe_slots)
-        thoughts: Tensor = self.thought(relu(thinking))
-        return thoughts
+        opponent_features: Tensor = self.thought(relu(thinking))
+        return opponent_features
 
 
 def _numbered(present: npt.NDArray[np.bool_], first: int) -> npt.NDArray[np.int16]:

@@ -22,7 +22,7 @@ from nemesis.core.game import BoolArray, IntArray
 from nemesis.games.pokemon.dex.tables import vocabulary
 from nemesis.games.pokemon.formats import Format
 from nemesis.games.pokemon.hosts.host_process import Host, HostError
-from nemesis.games.pokemon.replays.usage import Counts
+from nemesis.games.pokemon.replays.usage import UsageCounts
 from nemesis.games.pokemon.views import layout
 from nemesis.games.pokemon.views.actions import ActionSpace, action_space
 
@@ -197,12 +197,12 @@ class ReplayReader:
             results += _unpacked([identity for identity, _ in batch], body, self._space)
         return results
 
-    def usage(self, logs: Sequence[str], *, played: bool = False) -> Counts:
+    def usage(self, logs: Sequence[str], *, played: bool = False) -> UsageCounts:
         """Return what the logs tell of teams, for `Usage` to add up."""
-        counts: Counts = self._host.ask("usage", logs=list(logs), played=played)
+        counts: UsageCounts = self._host.ask("usage", logs=list(logs), played=played)
         return counts
 
-    def complete(self, usual: Counts) -> None:
+    def complete(self, usual: UsageCounts) -> None:
         """From now on, fill in what logs do not tell by drawing from what is usual; it stays marked as guessed."""
         self._host.ask("complete", usual=usual)
 

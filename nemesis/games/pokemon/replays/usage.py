@@ -7,7 +7,7 @@ order themselves, so what is drawn does not depend on the order of the replays, 
 from collections import Counter
 from collections.abc import Mapping
 
-Counts = Mapping[
+UsageCounts = Mapping[
     str, Mapping[str, Mapping[str, int]]
 ]  # by species, kind of fact (moves, item, ability, tera, team), id
 
@@ -20,12 +20,12 @@ class Usage:
     def __init__(self) -> None:
         self._counts: dict[tuple[str, str], Counter[str]] = {}
 
-    def add(self, counts: Counts) -> None:
+    def add(self, counts: UsageCounts) -> None:
         for species, kinds in counts.items():
             for kind, ids in kinds.items():
                 self._counts.setdefault((species, kind), Counter()).update(ids)
 
-    def usual(self) -> Counts:
+    def usual(self) -> UsageCounts:
         """Return the sums, of each kind those of the likeliest ids."""
         usual: dict[str, dict[str, dict[str, int]]] = {}
         for (species, kind), ids in sorted(self._counts.items()):

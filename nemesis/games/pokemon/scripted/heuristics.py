@@ -17,7 +17,7 @@ from nemesis.games.pokemon.damage.battlers import Floats, active_places
 from nemesis.games.pokemon.damage.formula import Estimator
 from nemesis.games.pokemon.dex import tables as dex
 from nemesis.games.pokemon.scripted.prospects import STANDING, Prospects, duel
-from nemesis.games.pokemon.scripted.scoring import Judgement
+from nemesis.games.pokemon.scripted.scoring import CriticOutput
 from nemesis.games.pokemon.views import actions
 from nemesis.games.pokemon.views.actions import ActionSpace, action_space
 from nemesis.games.pokemon.views.layout import FOE, OWN, PHASES, POKEMON, POSITION, TEAM, cut
@@ -100,7 +100,7 @@ def _own_moves(view: npt.NDArray[Any], slots: int) -> npt.NDArray[Any]:
 
 
 def _greedy_alone(estimator: Estimator, view: npt.NDArray[Any], generator: np.random.Generator) -> Floats:
-    judgement = Judgement(Prospects(estimator, cut(view), 1))
+    judgement = CriticOutput(Prospects(estimator, cut(view), 1))
     moves = judgement.moves[:, 0, :, :, 0]  # (n, variant, move)
     gimmick = moves[:, 1] if moves.shape[1] > 1 else np.full_like(moves[:, 0], _NEVER)
     worth = np.concatenate([moves[:, 0], gimmick, judgement.switches - _SWITCH_MARGIN[1]], axis=1)
@@ -131,7 +131,7 @@ def _joint(slots: Floats) -> Floats:
 def _greedy_pair(
     estimator: Estimator, space: ActionSpace, view: npt.NDArray[Any], generator: np.random.Generator, together: bool
 ) -> Floats:
-    judgement = Judgement(Prospects(estimator, cut(view), 2))
+    judgement = CriticOutput(Prospects(estimator, cut(view), 2))
     slots = _pair_options(judgement, space)
     joint = _joint(slots + _noise(generator, slots.shape))
     if together:
@@ -139,7 +139,7 @@ def _greedy_pair(
     return joint
 
 
-def _pair_options(judgement: Judgement, space: ActionSpace) -> Floats:
+def _pair_options(judgement: CriticOutput, space: ActionSpace) -> Floats:
     """Return what each option of each slot is worth on its own: (n, slot, option)."""
     prospects = judgement.prospects
     worth = judgement.moves  # (n, slot, variant, move, foe)
@@ -159,7 +159,7 @@ def _pair_options(judgement: Judgement, space: ActionSpace) -> Floats:
     return np.concatenate([moves, _pair_switches(judgement, space), np.zeros((len(worth), 2, 1))], -1)
 
 
-def _pair_switches(judgement: Judgement, space: ActionSpace) -> Floats:
+def _pair_switches(judgement: CriticOutput, space: ActionSpace) -> Floats:
     """Return what the switches of each slot are worth: (n, slot, switch)."""
     prospects = judgement.prospects
     columns = POSITION.columns("reviving")
@@ -169,7 +169,7 @@ def _pair_switches(judgement: Judgement, space: ActionSpace) -> Floats:
     return worth[:, None].repeat(2, 1)
 
 
-def _friendly_fire(judgement: Judgement) -> Floats:
+def _friendly_fire(judgement: CriticOutput) -> Floats:
     """Return what moves that hit all around cost by hitting the ally: (n, slot, variant, move)."""
     prospects = judgement.prospects
     around = judgement.fact("target") == _HITS_ALLY
@@ -183,7 +183,7 @@ def _friendly_fire(judgement: Judgement) -> Floats:
     return np.where(around, 1.2 * on_ally[:, :, None], 0)
 
 
-def _combined(judgement: Judgement) -> Floats:
+def _combined(judgement: CriticOutput) -> Floats:
     """Return what two attacks on the same foe do beyond what they do alone, overkill included: (n, turn)."""
     prospects = judgement.prospects
     damage = judgement.damage.astype(np.float32)  # (n, slot, variant, move, foe)

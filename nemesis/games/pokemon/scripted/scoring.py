@@ -58,7 +58,7 @@ _GIMMICK_COST = np.array(
 
 
 @dataclass(frozen=True)
-class Judgement:
+class CriticOutput:
     """Judges the options of all slots. A *variant* is a slot's Pokémon as it is, or as its gimmick makes it."""
 
     prospects: Prospects
@@ -69,7 +69,7 @@ class Judgement:
         return 1.0 if self.prospects.slots == 1 else 0.6
 
     @property
-    def _foresight(self) -> np.float32:
+    def _opponent_model(self) -> np.float32:
         return np.float32(_FORESIGHT[self.prospects.slots])
 
     @cached_property
@@ -166,7 +166,7 @@ class Judgement:
         there = prospects.present[:, None]
         mean = (fights * there).sum(-1) / np.maximum(there.sum(-1), 1)
         falls = knock_out(taken, hp)
-        return np.asarray((1 - falls) * mean * self._foresight - np.minimum(taken, hp) - STANDING * falls)
+        return np.asarray((1 - falls) * mean * self._opponent_model - np.minimum(taken, hp) - STANDING * falls)
 
     @cached_property
     def _hazards(self) -> Floats:
@@ -272,7 +272,7 @@ class Judgement:
         lost = hp - np.maximum(left, 0) + STANDING * falls
         rest = self._rest(np.maximum(left, 0), np.maximum(foe_hp - damage * acts, 0.01))
         going_on = (1 - fells * acts) * (1 - falls)
-        worth = gained - lost + going_on * rest * self._foresight + self._bonus[..., None] * acts
+        worth = gained - lost + going_on * rest * self._opponent_model + self._bonus[..., None] * acts
         if self._pivots.any():
             worth = np.where(self._pivots, self._pivot(gained, first, answer, falls), worth)
         worth -= self._gimmick_cost[..., None, None]

@@ -112,7 +112,7 @@ def load_team_set(
         if not 0 <= held_out < 1:
             raise TeamError(f"The share of teams that is held out must be at least 0 and below 1, not {held_out}.")
         settings = _SetFile(weights=settings.weights, held_out=float(held_out))
-    judged = judge_teams(battle_format, source, check)
+    judged = validate_teams(battle_format, source, check)
     _check_names(path, settings, judged)
     valid = [(each.written, each.packed) for each in judged if each.packed is not None]
     if len(valid) < len(judged):
@@ -138,7 +138,7 @@ def load_team_set(
     )
 
 
-def judge_teams(battle_format: str, source: str | Path, check: Check) -> list[JudgedTeam]:
+def validate_teams(battle_format: str, source: str | Path, check: Check) -> list[JudgedTeam]:
     """Return every team of a shipped set, a file or a folder with the validator's verdict."""
     written = read_teams(_path(source), battle_format)
     verdicts = _verdicts(battle_format, [team.text for team in written], check)
