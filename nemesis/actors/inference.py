@@ -19,7 +19,7 @@ import torch
 from nemesis.actors.child_process import Failure, begin_child
 from nemesis.actors.shared_memory import Block, Columns, Follower, SharedWeights
 from nemesis.core.errors import UserError
-from nemesis.core.game import SEATS, Decisions, FloatArray, Game, IntArray
+from nemesis.core.game import SIDES, Decisions, FloatArray, Game, IntArray
 from nemesis.play.pairings import PlayerSource
 from nemesis.play.players import DEFAULT_STYLE, Choices, PolicyPlayer
 from nemesis.storage.policy_files import load_policy_file, style_of
@@ -87,7 +87,7 @@ class _Chosen:
 
 def exchange(game: Game, slots: int) -> Exchange:
     """Return room for all decisions that an actor can have at once."""
-    rows, spec = slots * SEATS, game.spec
+    rows, spec = slots * SIDES, game.spec
     question = rows * (spec.view_size * spec.view_bytes + -(-spec.actions // 8) + 3 * 8)
     return Exchange(Block(question + 4096), Block(rows * 16 + 4096))
 

@@ -1,9 +1,16 @@
 """The game contract: what a simulator hands to learning, and what it takes back.
 
+A *match* has two *sides*, which win or lose: returns, pairings and players are per side. It has at least two *seats*,
+which decide: each seat has its own view, memory and episode. Seat s belongs to side s mod 2. In most games a side is
+one seat. In a team game it has one seat per member, and a match may use fewer seats than the game has.
+
 A *match pool* runs many matches of one game. Its two verbs are those of EnvPool: `recv` gives the decisions that wait
 for an action, `send` answers exactly those. Simultaneous moves, alternating moves and chance all fit: a match waits
-with one decision per seat that has to move. When a match ends, a new one takes its slot; the result comes with a later
+with one decision per seat that has to move. When a match ends, a new one takes its slot. The result comes with a later
 `recv`, at the latest with the first decision of the new match.
+
+A match is *terminated* by the rules, or *truncated* by a limit that is not part of them. Learners bootstrap from the
+value of what the seats of a truncated match see last. A match that must not count is *voided*.
 """
 
 from collections import Counter
@@ -16,7 +23,9 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-SEATS = 2
+from nemesis.core.masks import PackedMask
+
+SIDES = 2
 
 FloatArray: TypeAlias = npt.NDArray[np.float32]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
@@ -24,28 +33,44 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
 
 
-class EndReason(IntEnum):
-    """Why a match ended. Only a match that ended by play counts; any other is voided and reported."""
+def side_of(seat: IntArray) -> IntArray:
+    """Return the sides (n,) that seats (n,) belong to."""
+    return seat % SIDES
 
-    PLAYED = 0  # somebody won, or the rules of the game know a draw
+
+class EndReason(IntEnum):
+    """Why a match ended."""
+
+    PLAYED = 0  # one side won, or the rules of the game include a draw
     SIMULATOR_FAILURE = 1
     TIE = 2  # a draw in a game that is usually won
-    TURN_LIMIT = 3  # drawn because it went on for too long
+    TURN_LIMIT = 3  # a draw by the rules, because it took too many turns
     FORFEIT = 4
-    REFUSED = 5  # the simulator would not take any choice
+    REFUSED = 5  # the simulator accepted no choice
     HOST_LOST = 6  # the process that ran it died, hung or answered garbage
+    TIME_LIMIT = 7  # cut off by a limit that is not part of the rules
 
 
-_BY_PLAY = (EndReason.PLAYED, EndReason.TIE, EndReason.TURN_LIMIT)
+_TERMINATED = (EndReason.PLAYED, EndReason.TIE, EndReason.TURN_LIMIT)
 
 
-def by_play(end_reason: IntArray) -> BoolArray:
-    """Return which matches (n,) ended by play and therefore count."""
-    return np.isin(end_reason, _BY_PLAY)
+def is_terminated(end_reason: IntArray) -> BoolArray:
+    """Return which matches (n,) ended by the rules."""
+    return np.isin(end_reason, _TERMINATED)
 
 
-def tally(end_reason: IntArray) -> Counter[str]:
-    """Count matches (n,) by the names of the reasons that they ended for."""
+def is_truncated(end_reason: IntArray) -> BoolArray:
+    """Return which matches (n,) were cut off by a limit."""
+    return end_reason == EndReason.TIME_LIMIT
+
+
+def is_counted(end_reason: IntArray) -> BoolArray:
+    """Return which matches (n,) count; the others are voided and reported."""
+    return is_terminated(end_reason) | is_truncated(end_reason)
+
+
+def count_reasons(end_reason: IntArray) -> Counter[str]:
+    """Count matches (n,) by the names of their end reasons."""
     counts = np.bincount(end_reason, minlength=len(EndReason))
     return Counter({reason.name.lower(): int(counts[reason]) for reason in EndReason if counts[reason]})
 
@@ -57,9 +82,10 @@ class GameSpec:
     name: str
     view_size: int
     actions: int
-    utility_scale: float  # the largest |return| of a match; learning sees returns divided by it
+    utility_scale: float  # the largest |return| of a match; learners see returns divided by it
     view_bytes: int  # of one number of a view
-    view_version: str  # the version of the view record: a policy reads the one that it was trained on, and no other
+    view_version: str  # of the view record: a policy reads the version that it was trained on, and no other
+    seats: int = SIDES  # the most that a match uses
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +96,16 @@ class Decisions:
     slot: IntArray  # (n,) the match's place in the pool, reused
     seat: IntArray  # (n,)
     view: npt.NDArray[Any]  # (n, view)
-    mask: BoolArray  # (n, action)
+    mask: PackedMask  # (n, byte) the legal actions, packed
+    reward: FloatArray | None = None  # (n,) that the seat got since its last decision, in units of the utility scale
 
     def __len__(self) -> int:
         return len(self.match)
 
     def at(self, rows: IntArray) -> "Decisions":
         """Return some of the decisions."""
-        return Decisions(self.match[rows], self.slot[rows], self.seat[rows], self.view[rows], self.mask[rows])
+        reward = None if self.reward is None else self.reward[rows]
+        return Decisions(self.match[rows], self.slot[rows], self.seat[rows], self.view[rows], self.mask[rows], reward)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +114,21 @@ class Results:
 
     match: IntArray  # (m,)
     slot: IntArray  # (m,)
-    returns: FloatArray  # (m, seat)
+    returns: FloatArray  # (m, side) who won, by how much; rewards are not part of it
     end_reason: IntArray  # (m,) values of EndReason
+    reward: FloatArray | None = None  # (m, seat) that seats got after their last decision
+    final: Decisions | None = None  # what the seats of truncated matches see at the end; nobody answers these
 
     def __len__(self) -> int:
         return len(self.match)
 
     def at(self, rows: IntArray) -> "Results":
         """Return some of the results."""
-        return Results(self.match[rows], self.slot[rows], self.returns[rows], self.end_reason[rows])
+        final = self.final
+        if final is not None:
+            final = final.at(np.flatnonzero(np.isin(final.match, self.match[rows])))
+        reward = None if self.reward is None else self.reward[rows]
+        return Results(self.match[rows], self.slot[rows], self.returns[rows], self.end_reason[rows], reward, final)
 
 
 class MatchPool(Protocol):
@@ -104,18 +138,18 @@ class MatchPool(Protocol):
     def slots(self) -> int: ...
 
     def recv(self) -> tuple[Decisions, Results]:
-        """Return decisions that wait and the matches that ended since the last call.
+        """Return the waiting decisions and the matches that ended since the last call.
 
-        These may be the decisions of only some matches, and none at all; at most one of each seat.
+        The decisions may be those of some matches only, or none; at most one of each seat.
         """
         ...
 
     def send(self, actions: IntArray) -> None:
-        """Answer the decisions of the last `recv`, row by row, even if there were none."""
+        """Answer the decisions of the last `recv`, row by row, even if there are none."""
         ...
 
     def snapshot(self) -> Arrays:
-        """Return all that is needed to go on from here exactly, matches in flight included."""
+        """Return everything that an exact continuation needs, matches in flight included."""
         ...
 
     def restore(self, snapshot: Arrays) -> None:
@@ -123,31 +157,31 @@ class MatchPool(Protocol):
         ...
 
     def close(self) -> None:
-        """End all matches and give back what they held; the pool is of no use afterwards."""
+        """End all matches and release their resources; the pool cannot be used afterwards."""
         ...
 
 
 @runtime_checkable
 class RecordingPool(Protocol):
-    """A pool that can show a match again."""
+    """A pool that can write a match as a replay."""
 
     def save_replay(self, match: int, folder: Path, names: tuple[str, str]) -> Path:
-        """Write a recent match as a file that a person can watch, with the names of seats 0 and 1."""
+        """Write a recent match as a file that a person can watch, with the names of sides 0 and 1."""
         ...
 
 
 @runtime_checkable
 class PairedGame(Protocol):
-    """A game whose matches can come in pairs that begin alike, so that swapping seats evens out the luck."""
+    """A game whose matches can come in pairs with equal starts, so that swapping sides reduces variance."""
 
     def paired_pool(self, slots: int, seed: int) -> MatchPool:
-        """Return a pool whose matches 2k and 2k + 1 give each seat the same to begin with."""
+        """Return a pool whose matches 2k and 2k + 1 start alike for each side, for example with the same teams."""
         ...
 
 
 @runtime_checkable
 class TurnGame(Protocol):
-    """A game that goes in numbered turns, which views tell."""
+    """A game with numbered turns, which its views contain."""
 
     def turn(self, view: npt.NDArray[Any]) -> IntArray:
         """Return the number of the turn in each view: (n,)."""
@@ -155,7 +189,7 @@ class TurnGame(Protocol):
 
 
 Scripted: TypeAlias = Callable[[npt.NDArray[Any], BoolArray, np.random.Generator], IntArray]
-"""A fixed player: (view (n, view), mask (n, action), generator) → action (n,)."""
+"""A scripted player: (view (n, view), mask (n, action), generator) → action (n,). The mask is not packed."""
 
 
 class Game(Protocol):
@@ -166,17 +200,17 @@ class Game(Protocol):
 
     @property
     def scripted(self) -> Mapping[str, Scripted]:
-        """Fixed opponents by name, from weak to strong, beside random play, which every game has."""
+        """Scripted opponents by name, from weak to strong, besides random play, which every game has."""
         ...
 
     def pool(self, slots: int, seed: int) -> MatchPool: ...
 
     def encoder(self, width: int) -> Any:
-        """Return a torch module: views (…, view) → (vector (…, width), whatever its action head points at)."""
+        """Return a torch module: views (…, view) → (vector (…, width), context for the action head)."""
         ...
 
     def action_head(self, width: int) -> Any:
-        """Return a torch module: (features (…, width), what the encoder pointed out) → logits (…, action)."""
+        """Return a torch module: (features (…, width), context of the encoder) → logits (…, action)."""
         ...
 
 
@@ -191,54 +225,55 @@ class StepPolicy:
 
 @runtime_checkable
 class ShapedGame(Protocol):
-    """A game in which a position can be judged before it ends."""
+    """A game with potentials for reward shaping: how far a seat is ahead before the match ends."""
 
     @property
     def potentials(self) -> Mapping[str, float]:
-        """What is judged, by name, with the weight that it has unless a run gives another."""
+        """The potentials by name, each with its default weight."""
         ...
 
     def potential(self, view: npt.NDArray[Any]) -> FloatArray:
-        """Return how far the seat is ahead in each of them, in their order, from −1 to 1: (n, potential)."""
+        """Return each potential of the seat, in their order, from −1 to 1: (n, potential)."""
         ...
 
 
 @runtime_checkable
 class OpponentModelGame(Protocol):
-    """A game in which both seats decide at once, and what one does can be named as the other sees it.
+    """A game whose two seats decide at the same time, and in which a policy can predict the opponent's action.
 
-    A seat does one thing or several at a time, its *deeds*; each is one of a fixed number of classes.
+    An action has one part or several, for example one per slot. Each part is one of a fixed number of classes, named
+    so that the opponent sees them too.
     """
 
     def action_classes(self, view: npt.NDArray[Any], action: IntArray) -> npt.NDArray[np.int16]:
-        """Return the classes of what seats with these views (n, view) do by actions (n,), −1 for none: (n, deed)."""
+        """Return the classes of actions (n,) of seats with these views (n, view), −1 for none: (n, part)."""
         ...
 
     def opponent_model_head(self, width: int) -> Any:
-        """Return a torch module that foresees the deeds of the other seat.
+        """Return a torch module that predicts the opponent's action.
 
-        (features (…, width), what the encoder pointed out) → thoughts (…, deed, thought), and its method `logits`:
-        thoughts (n, thought) → (n, class).
+        (features (…, width), context of the encoder) → opponent features (…, part, feature), and its method `logits`:
+        opponent features (n, feature) → (n, class).
         """
         ...
 
 
 @runtime_checkable
 class PhasedGame(Protocol):
-    """A game with decisions of different kinds, which some players foresee better than others."""
+    """A game with decisions of different kinds, whose accuracy is measured apart."""
 
     def phases(self, view: npt.NDArray[Any], action: IntArray) -> Mapping[str, BoolArray]:
-        """Return, by kind, which of the actions (n,) with these views (n, view) are of it; one may be of several."""
+        """Return, by kind, which of the actions (n,) with these views (n, view) are of it; kinds may overlap."""
         ...
 
 
 @runtime_checkable
 class AugmentedGame(Protocol):
-    """A game whose episodes can be retold in other ways that mean the same, as with a team in another order."""
+    """A game whose episodes can be augmented: changed in ways that keep their meaning, such as another team order."""
 
     @property
     def augmentations(self) -> tuple[str, ...]:
-        """What can be told in another way, by name."""
+        """The augmentations by name."""
         ...
 
     def augment(
@@ -250,19 +285,19 @@ class AugmentedGame(Protocol):
         episode: IntArray,
         generator: np.random.Generator,
     ) -> tuple[npt.NDArray[Any], BoolArray, IntArray]:
-        """Return decisions retold: views (n, view), masks (n, …, action) and actions (n,), −1 staying −1.
+        """Return augmented decisions: views (n, view), masks (n, …, action) and actions (n,), −1 staying −1.
 
-        All decisions of an episode (n,), numbered from 0, are retold in one way. The arrays given may be written to.
+        All decisions of an episode (n,), numbered from 0, are augmented alike. The arrays given may be written to.
         """
         ...
 
 
 @runtime_checkable
 class GuessedGame(Protocol):
-    """A game of whose views something may be guessed, and of a guess a part is known."""
+    """A game whose stored views may contain guesses (imputed numbers), each of which may be known in part."""
 
     def without_guesses(self, view: npt.NDArray[Any], guessed: BoolArray) -> npt.NDArray[Any]:
-        """Return views (n, view) in which nothing is left of what was guessed (n, view) but what is known."""
+        """Return views (n, view) in which guessed numbers (n, view) are reduced to what is known."""
         ...
 
 
@@ -271,5 +306,5 @@ class ExactGame(Protocol):
     """A game small enough to compute exactly how exploitable a policy is."""
 
     def nash_conv(self, policy: StepPolicy) -> float:
-        """Return the sum over seats of what a best response gains against the policy; zero is a Nash equilibrium."""
+        """Return the sum over sides of what a best response gains against the policy; zero is a Nash equilibrium."""
         ...

@@ -1,49 +1,56 @@
-"""Finished episodes: the contract between whoever plays matches and whoever learns from them.
+"""Trajectories: the contract between those who play matches and those who learn from them.
 
-An *episode* is one seat's part in one match. Episodes are stored flat: the decisions of episode e are the rows
-offsets[e] to offsets[e + 1] of every per-decision array, in the order in which they were made.
+An *episode* is one seat's part in one match, or a segment of it that is handed over before the match has ended.
+Episodes are stored flat: the decisions of episode e are the rows offsets[e] to offsets[e + 1] of every per-decision
+array, in the order in which they were made.
+
+An episode that ends by the rules is *terminated*, and its result is paid at its last decision. Any other goes on beyond
+its last decision, or was truncated there. Its return goes on with `bootstrap`, the value that the policy predicted
+for `final_view`, what the seat saw next.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nemesis.core.game import BoolArray, FloatArray, IntArray
+from nemesis.core.masks import PackedMask
 
 
 @dataclass(frozen=True, slots=True)
 class Trajectories:
-    """A batch of finished episodes."""
+    """A batch of episodes."""
 
     view: npt.NDArray[Any]  # (decision, view)
-    mask: BoolArray  # (decision, action)
+    mask: PackedMask  # (decision, byte) packed
     action: IntArray  # (decision,)
     log_prob: FloatArray  # (decision,) of the action, under the policy that chose it
-    value: FloatArray  # (decision,) predicted then
+    value: FloatArray  # (decision,) predicted at the time
     version: IntArray  # (decision,) number of updates behind the policy that chose it
-    tick: IntArray  # (decision,) how many decisions the match had seen before, of either seat
+    tick: IntArray  # (decision,) number of earlier decisions of the match, of all seats
 
     offsets: IntArray  # (episode + 1,)
     match: IntArray  # (episode,)
     seat: IntArray  # (episode,)
-    result: FloatArray  # (episode,) the seat's return, divided by the game's utility scale
+    result: FloatArray  # (episode,) the return of its side, divided by the game's utility scale; 0 if not terminated
 
     memory_row: IntArray  # (kept,) ascending rows whose memory state before the decision was kept
     memory: FloatArray  # (kept, state)
 
-    potential: FloatArray | None = None  # (decision,) how far the seat is ahead, if getting ahead is rewarded
-    opponent_action: npt.NDArray[np.int16] | None = (
-        None  # (decision, deed) what the opponent did at that moment, −1 if unknown
-    )
-    known: BoolArray | None = None  # (decision,) whether the action is known, −1 where not; None if all are
+    reward: FloatArray | None = None  # (decision,) that the game paid until the seat's next decision, besides the result
+    potential: FloatArray | None = None  # (decision,) for reward shaping
+    final_potential: FloatArray | None = None  # (episode,) of the final view; 0 if terminated
+    opponent_action: npt.NDArray[np.int16] | None = None  # (decision, part) classes of it, −1 where there is none
+    known: BoolArray | None = None  # (decision,) whether the action is known, it is −1 where not; None if all are
+    possible: PackedMask | None = None  # (decision, byte) packed: what an unknown action may have been, 0 if unknown
 
-    possible: BoolArray | None = (
-        None  # (decision, action) what an unknown action may have been, none where nobody knows
-    )
-    terminated: BoolArray | None = None  # (episode,) whether the result came by play; None if all did
+    terminated: BoolArray | None = None  # (episode,) whether it ended by the rules; None if all did
+    bootstrap: FloatArray | None = None  # (episode,) value after the last decision; 0 if terminated
+    final_view: npt.NDArray[Any] | None = None  # (episode, view) seen after the last decision; 0 if terminated
+    first_version: IntArray | None = None  # (episode,) that began the match's episode; None if no segments are there
 
     @property
     def decisions(self) -> int:
@@ -58,23 +65,17 @@ class Trajectories:
         return np.diff(self.offsets)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all but the potentials, masks as bits, for whoever stores or sends them."""
-        names = (name for name in self.__slots__ if name != "potential")
-        arrays = {name: array for name in names if (array := getattr(self, name)) is not None}
-        return arrays | {name: np.packbits(arrays[name], axis=1) for name in _OF_ACTIONS if name in arrays}
+        """Return all arrays by name but the potentials, to store or send them."""
+        names = (name for name in self.__slots__ if name not in _POTENTIALS)
+        return {name: array for name in names if (array := getattr(self, name)) is not None}
 
     @staticmethod
-    def from_arrays(arrays: Mapping[str, npt.NDArray[Any]], actions: int) -> "Trajectories":
-        """Return what `arrays` took apart."""
-        masks = {
-            name: np.unpackbits(arrays[name], axis=1, count=actions).view(np.bool_)
-            for name in _OF_ACTIONS
-            if name in arrays
-        }
-        return Trajectories(**{**arrays, **masks})
+    def from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> "Trajectories":
+        """Return the trajectories that `arrays` took apart."""
+        return Trajectories(**arrays)
 
     def portions(self, limit: int) -> "Iterator[Trajectories]":
-        """Yield the episodes in stretches of at most so many decisions, or of one episode that has more."""
+        """Yield the episodes in order, in portions of at most so many decisions or of one episode that has more."""
         first = 0
         while first < self.episodes:
             last = int(np.searchsorted(self.offsets, self.offsets[first] + limit, side="right")) - 1
@@ -83,35 +84,36 @@ class Trajectories:
             first = last
 
     def episodes_at(self, episodes: slice) -> "Trajectories":
-        """Return a stretch of the episodes."""
+        """Return a range of the episodes."""
         first, last, _ = episodes.indices(self.episodes)
         offsets = self.offsets[first : last + 1]
         return self._at(np.arange(first, last), np.arange(offsets[0], offsets[-1]), offsets - offsets[0])
 
     def begun_since(self, version: int) -> "Trajectories":
-        """Return the episodes whose first decision was made by this version or a newer one."""
-        begun = self.version[self.offsets[:-1]] >= version
+        """Return the episodes of matches that were begun by this version or a newer one."""
+        first_version = self.version[self.offsets[:-1]] if self.first_version is None else self.first_version
+        begun = first_version >= version
         lengths = self.lengths[begun]
         rows = np.flatnonzero(np.repeat(begun, self.lengths))
         return self._at(np.flatnonzero(begun), rows, np.append(0, np.cumsum(lengths)))
 
-    def without_stale(self, oldest: int, *, remembers: bool) -> "Trajectories":
-        """Return the episodes without the decisions, at their beginning, that an older version than this one made.
+    def without_stale(self, oldest: int, *, recurrent: bool) -> "Trajectories":
+        """Return the episodes without decisions, at their start, of policies older than this version.
 
-        If the policy remembers, an episode goes on at the next decision before which its memory was kept: it could not
-        be run from any other.
+        The episode of a recurrent policy starts at the next decision before which its memory was kept: the policy
+        cannot be run from any other.
         """
         fresh = self.version >= oldest
         if fresh.all():
             return self
-        may_begin = fresh
-        if remembers:
-            may_begin = np.zeros(self.decisions, dtype=np.bool_)
-            may_begin[self.memory_row] = True
-            may_begin[self.offsets[:-1]] = True
-            may_begin &= fresh
-        # The first row of each episode at which it may begin, or the row after its end.
-        candidate = np.where(may_begin, np.arange(self.decisions), self.decisions)
+        may_start = fresh
+        if recurrent:
+            may_start = np.zeros(self.decisions, dtype=np.bool_)
+            may_start[self.memory_row] = True
+            may_start[self.offsets[:-1]] = True
+            may_start &= fresh
+        # The first row of each episode at which it may start, or the row after its end.
+        candidate = np.where(may_start, np.arange(self.decisions), self.decisions)
         first = np.minimum.accumulate(candidate[::-1])[::-1]
         first = np.minimum(np.append(first, self.decisions)[self.offsets[:-1]], self.offsets[1:])
         episodes = np.flatnonzero(first < self.offsets[1:])
@@ -122,60 +124,58 @@ class Trajectories:
     def _at(self, episodes: IntArray, rows: IntArray, offsets: IntArray) -> "Trajectories":
         """Return some episodes, with only those ascending rows of theirs."""
         kept = np.isin(self.memory_row, rows)
-        per_decision: dict[str, Any] = {
-            name: array[rows] for name in _PER_DECISION if (array := getattr(self, name)) is not None
-        }
-        return replace(
-            self,
-            **per_decision,
-            offsets=offsets,
-            match=self.match[episodes],
-            seat=self.seat[episodes],
-            result=self.result[episodes],
-            terminated=None if self.terminated is None else self.terminated[episodes],
-            memory_row=np.searchsorted(rows, self.memory_row[kept]),
-            memory=self.memory[kept],
-        )
+        picked: dict[str, Any] = {name: array[rows] for name, array in self._present(_PER_DECISION)}
+        picked |= {name: array[episodes] for name, array in self._present(_PER_EPISODE)}
+        memory_row = np.searchsorted(rows, self.memory_row[kept])
+        return replace(self, **picked, offsets=offsets, memory_row=memory_row, memory=self.memory[kept])
+
+    def _present(self, names: Sequence[str]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+        return ((name, array) for name in names if (array := getattr(self, name)) is not None)
 
 
-_ALWAYS = ("view", "mask", "action", "log_prob", "value", "version", "tick")
-_OF_ACTIONS = ("mask", "possible")
-_PER_DECISION = (*_ALWAYS, "potential", "opponent_action", "known", "possible")
+_POTENTIALS = ("potential", "final_potential")
+_PER_EPISODE = ("match", "seat", "result", "terminated", "bootstrap", "final_view", "first_version", "final_potential")
+_NEITHER = ("offsets", "memory_row", "memory")
+_PER_DECISION = tuple(
+    field.name for field in fields(Trajectories) if field.name not in (*_PER_EPISODE, *_NEITHER)
+)
 
 
 def concatenate(parts: Sequence[Trajectories]) -> Trajectories:
-    """Return the episodes of several batches as one; potentials are not computed yet."""
+    """Return the episodes of several batches as one batch, without potentials."""
     if len(parts) == 1:
         return parts[0]
     first_row = np.cumsum([0] + [part.decisions for part in parts])
     starts = [part.offsets[:-1] + row for part, row in zip(parts, first_row, strict=False)]
-    remembering = [part.memory for part in parts if len(part.memory_row)]
-    opponent_actions = [part.opponent_action for part in parts if part.opponent_action is not None]
+    memories = [part.memory for part in parts if len(part.memory_row)]
+    joined: dict[str, Any] = {
+        name: _concatenate(parts, name) for name in (*_PER_DECISION, *_PER_EPISODE) if name not in _POTENTIALS
+    }
     return Trajectories(
-        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in _ALWAYS},
+        **joined,
         offsets=np.concatenate([*starts, first_row[-1:]]),
-        match=np.concatenate([part.match for part in parts]),
-        seat=np.concatenate([part.seat for part in parts]),
-        result=np.concatenate([part.result for part in parts]),
         memory_row=np.concatenate([part.memory_row + row for part, row in zip(parts, first_row, strict=False)]),
-        memory=np.concatenate(remembering) if remembering else parts[0].memory,
-        opponent_action=np.concatenate(opponent_actions) if len(opponent_actions) == len(parts) else None,
-        known=_joined_flags([part.known for part in parts], [part.decisions for part in parts]),
-        possible=_joined_possible(parts),
-        terminated=_joined_flags([part.terminated for part in parts], [part.episodes for part in parts]),
+        memory=np.concatenate(memories) if memories else parts[0].memory,
     )
 
 
-def _joined_flags(flags: Sequence[BoolArray | None], lengths: Sequence[int]) -> BoolArray | None:
-    """Join flags, None for those that are all set."""
-    if all(part is None for part in flags):
+def _concatenate(parts: Sequence[Trajectories], name: str) -> npt.NDArray[Any] | None:
+    """Join one array of all parts; a part that does without it gets the value that its absence stands for."""
+    arrays = [getattr(part, name) for part in parts]
+    sample = next((array for array in arrays if array is not None), None)
+    if sample is None or (name == "opponent_action" and any(array is None for array in arrays)):
         return None
+    lengths = [part.decisions if name in _PER_DECISION else part.episodes for part in parts]
     return np.concatenate(
-        [np.ones(length, np.bool_) if part is None else part for part, length in zip(flags, lengths, strict=True)]
+        [
+            _absent(part, name, sample, length) if array is None else array
+            for part, array, length in zip(parts, arrays, lengths, strict=True)
+        ]
     )
 
 
-def _joined_possible(parts: Sequence[Trajectories]) -> BoolArray | None:
-    if all(part.possible is None for part in parts):
-        return None
-    return np.concatenate([np.zeros_like(part.mask) if part.possible is None else part.possible for part in parts])
+def _absent(part: Trajectories, name: str, sample: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
+    if name == "first_version":
+        return part.version[part.offsets[:-1]]
+    fill = name in ("known", "terminated")  # absent: all are
+    return np.full((length, *sample.shape[1:]), fill, dtype=sample.dtype)

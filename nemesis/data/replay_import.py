@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import SEATS
+from nemesis.core.game import SIDES
 from nemesis.data.episodes import Episodes
 from nemesis.data.replay_readers import ReplayReaders
 from nemesis.data.writer import DatasetWriter
@@ -240,7 +240,7 @@ def _episodes(battles: list[ReplayBattle], format_name: str, report: ImportRepor
     nothing = np.full(len(action), np.nan, dtype=np.float32)
     view = np.concatenate([seat.view for seat in seats])
 
-    report.seats_left_out += SEATS * len(battles) - len(seats)
+    report.seats_left_out += SIDES * len(battles) - len(seats)
     report.decisions += len(action)
     report.known += int((action >= 0).sum())
     report.possible += sum(int(seat.possible.any(axis=1).sum()) for seat in seats)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import Game, MatchPool, RecordingPool, Results, by_play
+from nemesis.core.game import Game, MatchPool, RecordingPool, Results, is_counted
 from nemesis.play.matches import play, seat_of_first
 from nemesis.play.players import PolicyPlayer
 from nemesis.play.scripted import open_opponent
@@ -39,7 +39,7 @@ def record(
     def save(pool: MatchPool, ended: Results) -> None:
         if not isinstance(pool, RecordingPool):
             raise NoReplaysError(f"Matches of {game.spec.name} cannot be saved as replays.")
-        for row in np.flatnonzero(by_play(ended.end_reason)):
+        for row in np.flatnonzero(is_counted(ended.end_reason)):
             seat = seat_of_first(ended.match[row])
             names = (opponent, _POLICY) if seat else (_POLICY, opponent)
             folder.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import torch
 
 from nemesis.core.config import build_config
-from nemesis.core.game import SEATS, ExactGame, Game
+from nemesis.core.game import SIDES, ExactGame, Game
 from nemesis.core.interrupts import Stop, never
 from nemesis.evaluation.replays import Replay, record
 from nemesis.play.matches import Score, play

@@ -16,7 +16,7 @@ import numpy as np
 
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
-from nemesis.core.game import Game, MatchPool, RecordingPool, Results, by_play
+from nemesis.core.game import Game, MatchPool, RecordingPool, Results, is_counted
 from nemesis.deploy.pokemon.poke_env_opponent import PREFIX
 from nemesis.deploy.pokemon.server_matches import SLOTS as SERVER_SLOTS
 from nemesis.deploy.pokemon.server_matches import Meeting, play_on_server
@@ -196,7 +196,7 @@ class _Keeper:
     def keep_in_process(self, pool: MatchPool, ended: Results) -> None:
         if not isinstance(pool, RecordingPool):
             raise UserError(f"Matches of {self._game.spec.name} cannot be saved as replays.")
-        for row in np.flatnonzero(by_play(ended.end_reason)):
+        for row in np.flatnonzero(is_counted(ended.end_reason)):
             if len(self.saved) < self._count:
                 match = int(ended.match[row])
                 names = self._names[::-1] if seat_of_first(ended.match[row]) else self._names
@@ -204,7 +204,7 @@ class _Keeper:
 
     def keep_from_server(self, played: Played) -> None:
         assert isinstance(self._game, PokemonGame)  # noqa: S101
-        if len(self.saved) < self._count and by_play(np.array([played.end_reason]))[0]:
+        if len(self.saved) < self._count and is_counted(np.array([played.end_reason]))[0]:
             ours_first = sorted(self._names, key=lambda name: name.startswith(PREFIX))
             one, other = ours_first if played.booking.challenges else ours_first[::-1]
             log = [line for line in played.log if line.startswith("|")]

@@ -99,9 +99,9 @@ def validate(predict: Predictor, parts: Sequence[Trajectories], game: Game) -> V
         loss.append(-chosen.astype(np.float64))
         kinds.append(dict(game.phases(part.view[known], action)) if isinstance(game, PhasedGame) else {})
         terminated = np.ones(part.episodes, np.bool_) if part.terminated is None else part.terminated
-        by_play = np.repeat(terminated, part.lengths)
-        chance.append(np.clip((value[by_play] + 1) / 2, 0, 1))
-        result.append(np.repeat((part.result + 1) / 2, part.lengths)[by_play])
+        is_counted = np.repeat(terminated, part.lengths)
+        chance.append(np.clip((value[is_counted] + 1) / 2, 0, 1))
+        result.append(np.repeat((part.result + 1) / 2, part.lengths)[is_counted])
     battles = np.concatenate(battle)
     ranks, told, true = np.concatenate(rank), np.concatenate(chance), np.concatenate(result)
     groups = {name: np.concatenate([part[name] for part in kinds]) for name in kinds[0]}

@@ -16,7 +16,7 @@ import torch
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import (
-    SEATS,
+    SIDES,
     BoolArray,
     Decisions,
     FloatArray,
@@ -25,8 +25,8 @@ from nemesis.core.game import (
     MatchPool,
     OpponentModelGame,
     Results,
-    by_play,
-    tally,
+    is_counted,
+    count_reasons,
 )
 from nemesis.core.trajectory import Trajectories
 from nemesis.play.pairings import MAIN, Outcomes, PlayerSource
@@ -123,7 +123,7 @@ class Collector:
         self._stride = memory_stride
         self._clock = clock
         self._ticks = np.zeros(pool.slots, dtype=np.int64)  # decisions so far in the match
-        self._made = np.zeros((pool.slots, SEATS), dtype=np.int64)  # decisions so far of the seat
+        self._made = np.zeros((pool.slots, SIDES), dtype=np.int64)  # decisions so far of the seat
         self._steps: list[_Columns] = []
         self._memories: list[_Columns] = []
         self._ended: list[_Ended] = []
@@ -159,17 +159,17 @@ class Collector:
     def experience(self) -> Experience:
         """Hand over the episodes of matches that have ended; the others wait."""
         ended = _Ended.concatenate(self._ended)
-        played = by_play(ended.results.end_reason)
+        played = is_counted(ended.results.end_reason)
         self.counts.matches += int(played.sum())
         self.counts.voided += int((~played).sum())
-        self.counts.ended += tally(ended.results.end_reason)
+        self.counts.ended += count_reasons(ended.results.end_reason)
         self._ended, self.ready = [], 0
         by_match = np.argsort(ended.results.match)
         match, returns = ended.results.match[by_match], ended.results.returns[by_match]
 
         # Rows came in the order of play, so a stable sort keeps each episode's.
         steps = _concatenate(self._steps)
-        order = np.argsort(steps["match"] * SEATS + steps["seat"], kind="stable") if steps else slice(None)
+        order = np.argsort(steps["match"] * SIDES + steps["seat"], kind="stable") if steps else slice(None)
         steps, self._steps = _split(steps, order, match, played[by_match])
         memories, self._memories = _split(_concatenate(self._memories), slice(None), match, played[by_match])
         episodes = {}
@@ -191,7 +191,7 @@ class Collector:
         slot = ended.slot
         player = self._seating.seats[slot]
         self._ended.append(_Ended(ended, player))
-        learned = self._seating.named(player, MAIN) & by_play(ended.end_reason)[:, None]
+        learned = self._seating.named(player, MAIN) & is_counted(ended.end_reason)[:, None]
         self.ready += int(self._made[slot][learned].sum())
         self._ticks[slot] = 0
         self._made[slot] = 0
@@ -201,9 +201,9 @@ class Collector:
 
     def _refuse_if_hopeless(self) -> None:
         reason = np.concatenate([one.results.end_reason for one in self._ended])
-        if by_play(reason).any():
+        if is_counted(reason).any():
             return
-        reasons = ", ".join(f"{count} {name}" for name, count in tally(reason).items())
+        reasons = ", ".join(f"{count} {name}" for name, count in count_reasons(reason).items())
         raise UserError(
             f"Every match was voided ({reasons}), so there is nothing to learn from. "
             "See run.log, and try another game or fewer collection.slots."
@@ -266,7 +266,7 @@ class Collector:
 
     def _trajectories(self, steps: _Columns, memories: _Columns, match: IntArray, returns: FloatArray) -> Trajectories:
         """Put the decisions of one learner, sorted by episode, and the results of matches together."""
-        episode = steps["match"] * SEATS + steps["seat"]
+        episode = steps["match"] * SIDES + steps["seat"]
         starts = np.flatnonzero(np.diff(episode, prepend=-1))
         first_match, first_seat = steps["match"][starts], steps["seat"][starts]
         memory_row, memory = _memory_rows(memories, episode[starts], starts)
@@ -363,7 +363,7 @@ def _memory_rows(memories: _Columns, episode: IntArray, starts: IntArray) -> tup
     """Place kept memories at the rows of their decisions; `episode` are ascending keys, `starts` their first rows."""
     if not memories:
         return np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.float32)
-    key = memories["match"] * SEATS + memories["seat"]
+    key = memories["match"] * SIDES + memories["seat"]
     place = np.minimum(np.searchsorted(episode, key), len(episode) - 1)
     used = episode[place] == key
     row = starts[place[used]] + memories["made"][used]

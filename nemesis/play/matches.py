@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from nemesis.core.game import (
-    SEATS,
+    SIDES,
     BoolArray,
     Decisions,
     FloatArray,
@@ -24,8 +24,8 @@ from nemesis.core.game import (
     PairedGame,
     Results,
     TurnGame,
-    by_play,
-    tally,
+    is_counted,
+    count_reasons,
 )
 from nemesis.core.interrupts import Stop, StoppedError, never
 from nemesis.play.players import Choices
@@ -165,13 +165,13 @@ def play(
 
 def seat_of_first(match: IntArray) -> IntArray:
     """Return the seat that the first player has in matches (n,) of `play`."""
-    return match % SEATS
+    return match % SIDES
 
 
 def _opponent(match: IntArray, matches: int, others: int) -> IntArray:
     """Return which of the others plays in matches (n,), of so many against each; an odd one is left for the end."""
-    paired = matches // SEATS * SEATS * others
-    return np.where(match < paired, match // SEATS % others, match - paired)
+    paired = matches // SIDES * SIDES * others
+    return np.where(match < paired, match // SIDES % others, match - paired)
 
 
 class _Lengths:
@@ -207,7 +207,7 @@ def _answers(waiting: Decisions, asked: IntArray, players: Sequence[Player]) -> 
 
 def score(returns: FloatArray, reason: IntArray, decisions: IntArray, turns: IntArray | None) -> Score:
     """Sum up what was earned (n,) in matches that ended for such reasons (n,) and were so long (n,)."""
-    counted = by_play(reason)
+    counted = is_counted(reason)
     earned = returns[counted]
     count = len(earned)
     deviation = float(earned.std(ddof=1)) if count > 1 else math.nan
@@ -218,7 +218,7 @@ def score(returns: FloatArray, reason: IntArray, decisions: IntArray, turns: Int
         wins=int((earned > 0).sum()),
         draws=int((earned == 0).sum()),
         voided=len(reason) - count,
-        ended=tally(reason),
+        ended=count_reasons(reason),
         decisions=_mean(decisions, counted),
         turns=_mean(turns, counted) if turns is not None else math.nan,
     )

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from nemesis.core.game import BoolArray, FloatArray, IntArray, by_play
+from nemesis.core.game import BoolArray, FloatArray, IntArray, is_counted
 
 MAIN = "main"
 EXPLOITER = "exploiter"
@@ -78,7 +78,7 @@ class Outcomes:
     @property
     def played(self) -> BoolArray:
         """Which of them (match,) ended by play and therefore count."""
-        return by_play(self.end_reason)
+        return is_counted(self.end_reason)
 
 
 def concatenate(parts: list[Outcomes]) -> Outcomes:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import SEATS, BoolArray, Decisions, FloatArray, IntArray, Scripted, StepPolicy
+from nemesis.core.game import SIDES, BoolArray, Decisions, FloatArray, IntArray, Scripted, StepPolicy
 from nemesis.core.random import generator_state, restore_generator
 from nemesis.policies.heads import check_mask
 from nemesis.policies.policy import PlayingPolicy
@@ -134,7 +134,7 @@ class PolicyPlayer:
         self.version = 0  # updates behind the policy's weights, for those who learn from it
         self._device = device
         self._generator = torch.Generator(device).manual_seed(seed)
-        self._state = torch.zeros(slots * SEATS, policy.state_size, device=device)
+        self._state = torch.zeros(slots * SIDES, policy.state_size, device=device)
 
     @torch.inference_mode()
     def act(self, decisions: Decisions) -> Choices:
@@ -143,7 +143,7 @@ class PolicyPlayer:
         view = torch.from_numpy(decisions.view).to(self._device)
         mask = torch.from_numpy(decisions.mask).to(self._device)
         if self._policy.state_size:
-            place = torch.from_numpy(decisions.slot * SEATS + decisions.seat).to(self._device)
+            place = torch.from_numpy(decisions.slot * SIDES + decisions.seat).to(self._device)
             output = self._policy.step(view, mask, self._state.index_select(0, place))
             self._state.index_copy_(0, place, output.state)  # faster than indexing; a seat decides once in a batch
         else:
@@ -158,7 +158,7 @@ class PolicyPlayer:
 
     def memory(self, slot: IntArray, seat: IntArray) -> FloatArray:
         """Return the memory of some seats: (n, state)."""
-        place = torch.from_numpy(slot * SEATS + seat).to(self._device)
+        place = torch.from_numpy(slot * SIDES + seat).to(self._device)
         memory: FloatArray = self._state[place].cpu().numpy()
         return memory
 
@@ -166,7 +166,7 @@ class PolicyPlayer:
         """Clear the memory of both seats of matches that ended."""
         if self._policy.state_size and len(slot):
             places = torch.from_numpy(slot).to(self._device)
-            self._state.view(-1, SEATS, self._policy.state_size)[places] = 0.0
+            self._state.view(-1, SIDES, self._policy.state_size)[places] = 0.0
 
     def snapshot(self) -> dict[str, torch.Tensor]:
         return {"generator": self._generator.get_state(), "memory": self._state.clone()}

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nemesis.core.game import SEATS, Decisions, FloatArray, Game, IntArray, MatchPool, Results, by_play
+from nemesis.core.game import SIDES, Decisions, FloatArray, Game, IntArray, MatchPool, Results, is_counted
 from nemesis.data.episodes import Episodes
 from nemesis.data.writer import DatasetWriter
 from nemesis.play.players import Choices
@@ -62,7 +62,7 @@ class Recorder:
             return
         self._ended, self._ready = [], 0
         by_match = np.argsort(match)
-        match, returns, played = match[by_match], returns[by_match], by_play(reason[by_match])
+        match, returns, played = match[by_match], returns[by_match], is_counted(reason[by_match])
         rows = {name: np.concatenate([part[name] for part in self._rows]) for name in self._rows[0]}
         place = np.minimum(np.searchsorted(match, rows["match"]), len(match) - 1)
         over = match[place] == rows["match"]
@@ -104,5 +104,5 @@ class Recorder:
 
 
 def _episode(rows: _Columns) -> IntArray:
-    episode: IntArray = rows["match"] * SEATS + rows["seat"]
+    episode: IntArray = rows["match"] * SIDES + rows["seat"]
     return episode

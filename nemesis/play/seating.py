@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import torch
 
-from nemesis.core.game import SEATS, BoolArray, Decisions, FloatArray, IntArray
+from nemesis.core.game import SIDES, BoolArray, Decisions, FloatArray, IntArray
 from nemesis.core.random import generator_state, restore_generator
 from nemesis.play.matches import Player
 from nemesis.play.pairings import Pairing, Pairings, PlayerSource
@@ -58,7 +58,7 @@ class Seating:
         self.sources: list[PlayerSource] = []
         self._players: dict[int, SavablePlayer] = {}
         self._learns = np.zeros(1, dtype=np.bool_)  # (number,), and nobody at the end
-        self.seats = np.full((slots, SEATS), NOBODY)  # (slot, seat) numbers
+        self.seats = np.full((slots, SIDES), NOBODY)  # (slot, seat) numbers
         self.follow(pairings)
 
     def follow(self, pairings: Pairings) -> None:
@@ -80,7 +80,7 @@ class Seating:
     def seat(self, slot: IntArray, match: IntArray) -> None:
         """Give the seats of matches that begin to players; in every other match, the first of a pair has seat 0."""
         pairs = self._pairs[self._pairings.draw(slot, len(self.seats), self._generator)]
-        self.seats[slot] = np.where((match % SEATS == 0)[:, None], pairs, pairs[:, ::-1])
+        self.seats[slot] = np.where((match % SIDES == 0)[:, None], pairs, pairs[:, ::-1])
 
     def clear(self, slot: IntArray) -> None:
         """Take the players of matches that ended out of their seats."""

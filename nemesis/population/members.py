@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from nemesis.core.game import SEATS
+from nemesis.core.game import SIDES
 from nemesis.play.pairings import PlayerSource
 
 Category: TypeAlias = Literal["self", "cloned", "past", "exploiter", "scripted"]
@@ -46,7 +46,7 @@ class Member:
     parent: str | None = None  # the policy that it was made from
     against: WinRate = field(default_factory=WinRate)  # the policy's
     record: npt.NDArray[np.int64] = field(  # (seat, result) of the policy against it, over the whole run
-        default_factory=lambda: np.zeros((SEATS, 3), dtype=np.int64)
+        default_factory=lambda: np.zeros((SIDES, 3), dtype=np.int64)
     )
 
     def as_json(self) -> dict[str, Any]:

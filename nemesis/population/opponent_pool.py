@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nemesis.core.game import SEATS
+from nemesis.core.game import SIDES
 from nemesis.core.random import generator_state, restore_generator
 from nemesis.play.pairings import MAIN, Outcomes, Pairing, PlayerSource
 from nemesis.population.members import CATEGORIES, DRAWN, LOST, WON, Category, Member, WinRate
@@ -63,14 +63,14 @@ class OpponentPool:
             return
         policy = outcomes.players.index(_SELF)
         own = (outcomes.player == policy).sum(axis=1)[outcomes.played]
-        self.matches["self"] += int((own == SEATS).sum())
+        self.matches["self"] += int((own == SIDES).sum())
         self.matches["others"] += int((own == 1).sum())
         by_source = {member.source: member for member in self.members.values()}
         for number, source in enumerate(outcomes.players):
             member = by_source.get(source)
             if member is None:
                 continue
-            for seat in range(SEATS):
+            for seat in range(SIDES):
                 met = (outcomes.player[:, seat] == policy) & (outcomes.player[:, 1 - seat] == number) & outcomes.played
                 if met.any():
                     self._note_one(member, seat, outcomes.returns[met, seat])

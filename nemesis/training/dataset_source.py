@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import SEATS, Game
+from nemesis.core.game import SIDES, Game
 from nemesis.core.interrupts import Stop, never
 from nemesis.core.trajectory import Trajectories
 from nemesis.data.feed import Feed
@@ -21,8 +21,8 @@ from nemesis.training.config import RunConfig
 _BY_PROBABILITY = ("ppo", "rnad", "portfolio")  # learners that ask how likely an action was to whoever chose it
 _NO_OUTCOMES = Outcomes(
     players=(),
-    player=np.zeros((0, SEATS), dtype=np.int64),
-    returns=np.zeros((0, SEATS), dtype=np.float32),
+    player=np.zeros((0, SIDES), dtype=np.int64),
+    returns=np.zeros((0, SIDES), dtype=np.float32),
     end_reason=np.zeros(0, dtype=np.int64),
 )
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nemesis.core.game import by_play
+from nemesis.core.game import is_counted
 from nemesis.games.pokemon import open_game
 
 MATCHES = 60
@@ -23,7 +23,7 @@ def win_rate(battle_format, player, opponent, seed=0):
     while counted < MATCHES:
         decisions, results = pool.recv()
         seat = results.match % 2
-        returns = results.returns[np.arange(len(results)), seat][by_play(results.end_reason)]
+        returns = results.returns[np.arange(len(results)), seat][is_counted(results.end_reason)]
         won, counted = won + np.count_nonzero(returns > 0), counted + len(returns)
         actions = np.zeros(len(decisions), np.int64)
         ours = decisions.seat == decisions.match % 2

@@ -20,7 +20,7 @@ def test_overlaid_battles_are_those_of_the_stock_simulator():
     code, found = compare("--battles", "42", "--seed", "1")
     assert found["difference"] is None
     assert code == 0
-    assert sum(tally["battles"] for tally in found["formats"].values()) == 42
+    assert sum(count_reasons["battles"] for count_reasons in found["formats"].values()) == 42
     assert {"gen1ou", "gen1randombattle", "gen4randombattle", "gen7randombattle", "gen9ou", "gen9randombattle"} <= set(
         found["formats"]
     )
@@ -31,7 +31,7 @@ def test_overlaid_battles_are_those_of_the_stock_simulator():
         "gen9championsvgc2026regmb",
     ):
         assert found["formats"][name]["lines"] > 0
-    assert all(tally["failures"] < tally["battles"] for tally in found["formats"].values())
+    assert all(count_reasons["failures"] < count_reasons["battles"] for count_reasons in found["formats"].values())
 
 
 @pytest.mark.parametrize(

@@ -43,13 +43,13 @@ def test_battles_written_as_replays_are_read_as_they_were(
     variant: Variant, battles: int, known: float, compared: float
 ):
     tallies = round_trip(variant, battles, seed=11)
-    for tally in tallies.values():
-        assert tally.problems == []
-        assert tally.battles >= battles
-        assert tally.known / tally.decisions > known
-        assert tally.legal_compared / tally.legal > compared
-        assert tally.numbers_compared / tally.numbers > 0.5
-        assert tally.possible > 0
+    for count_reasons in tallies.values():
+        assert count_reasons.problems == []
+        assert count_reasons.battles >= battles
+        assert count_reasons.known / count_reasons.decisions > known
+        assert count_reasons.legal_compared / count_reasons.legal > compared
+        assert count_reasons.numbers_compared / count_reasons.numbers > 0.5
+        assert count_reasons.possible > 0
     assert tallies["told"].known == tallies["completed"].known == tallies["untimed"].known
 
 

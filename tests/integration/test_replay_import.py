@@ -206,10 +206,10 @@ def by_battle(episodes: Episodes) -> Episodes:
 
 def test_figures_add_up(imported: tuple[Path, dict[str, Any]]):
     path, figures = imported
-    tally = open_dataset(path).card.summary.total
-    assert figures["read"] == figures["used"] == figures["rated_to_end"] == tally.battles
+    count_reasons = open_dataset(path).card.summary.total
+    assert figures["read"] == figures["used"] == figures["rated_to_end"] == count_reasons.battles
     assert figures["rated_to_end_used"] == 1
-    assert (figures["decisions"], figures["known"]) == (tally.decisions, tally.known)
+    assert (figures["decisions"], figures["known"]) == (count_reasons.decisions, count_reasons.known)
     assert figures["illegal"] == 0
 
 

@@ -16,7 +16,7 @@ import pytest
 from test_pokemon_observer import TRAPS, game_of
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import BoolArray, EndReason, IntArray, by_play
+from nemesis.core.game import BoolArray, EndReason, IntArray, is_counted
 from nemesis.deploy.pokemon.decider import BattleDecider
 from nemesis.deploy.pokemon.server_matches import Meeting, play_on_server
 from nemesis.deploy.pokemon.showdown_client import Booking, Limits, Played, ShowdownClient
@@ -91,7 +91,7 @@ async def duel(
 
 
 def ended_by_play(played: Played) -> bool:
-    return bool(by_play(np.array([played.end_reason]))[0])
+    return bool(is_counted(np.array([played.end_reason]))[0])
 
 
 @pytest.mark.parametrize("battle_format", ["gen1ou", "gen9vgc2025regi"])

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from nemesis.core.game import (
-    SEATS,
+    SIDES,
     Arrays,
     BoolArray,
     Decisions,
@@ -92,7 +92,7 @@ class Match:
     log: list[int] = field(default_factory=list)
 
     def waiting(self) -> list[int]:
-        return [seat for seat in range(SEATS) if self.breathless[seat]] or list(range(SEATS))
+        return [seat for seat in range(SIDES) if self.breathless[seat]] or list(range(SIDES))
 
     def view(self, seat: int) -> list[int]:
         return [self.hit_points[seat], self.hit_points[1 - seat], self.rounds, self.breathless[seat]]
@@ -148,7 +148,7 @@ class DuelPool:
         number = np.array([match.number for match in matches], dtype=np.int64)
         slot, seat = np.array(self._asked, dtype=np.int64).reshape(-1, 2).T
         table = np.array([(match, slot, reason) for match, slot, _, reason in ended], dtype=np.int64).reshape(-1, 3)
-        returns = np.array([returns for _, _, returns, _ in ended], dtype=np.float32).reshape(-1, SEATS)
+        returns = np.array([returns for _, _, returns, _ in ended], dtype=np.float32).reshape(-1, SIDES)
         results = Results(table[:, 0], table[:, 1], returns, table[:, 2])
         return Decisions(number, slot.copy(), seat.copy(), view, mask.astype(np.bool_)), results
 

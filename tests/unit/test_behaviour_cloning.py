@@ -85,9 +85,9 @@ def test_an_action_that_is_known_in_part_is_one_of_several():
 
 def test_results_that_did_not_come_by_play_teach_no_value():
     data = terminated()
-    by_play = np.arange(data.episodes) % 2 == 0
-    turned = replace(data, terminated=by_play, result=np.where(by_play, data.result, -data.result))
-    assert torch.equal(weights(cloned(replace(data, terminated=by_play))), weights(cloned(turned)))
+    is_counted = np.arange(data.episodes) % 2 == 0
+    turned = replace(data, terminated=is_counted, result=np.where(is_counted, data.result, -data.result))
+    assert torch.equal(weights(cloned(replace(data, terminated=is_counted))), weights(cloned(turned)))
     assert not torch.equal(weights(cloned(data)), weights(cloned(replace(turned, terminated=None))))
 
 

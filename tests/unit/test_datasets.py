@@ -79,13 +79,13 @@ def test_the_card_counts_what_is_there(tmp_path: Path):
     possible = np.where(np.arange(whole.decisions)[:, None] < 20, whole.mask, np.uint8(0))
     card = write(tmp_path, replace(whole, action=action, rating=rating, possible=possible))
     assert read_card(tmp_path) == card
-    tally = card.summary.formats["leduc_poker"]
-    assert tally.battles == len(set(whole.source))
-    assert tally.episodes == 2 * tally.battles == tally.wins + tally.draws + tally.losses
-    assert tally.wins == (whole.result > 0).sum() > 0
-    assert tally.decisions == whole.decisions
-    assert tally.known == whole.decisions - 50
-    assert tally.possible == 20
+    count_reasons = card.summary.formats["leduc_poker"]
+    assert count_reasons.battles == len(set(whole.source))
+    assert count_reasons.episodes == 2 * count_reasons.battles == count_reasons.wins + count_reasons.draws + count_reasons.losses
+    assert count_reasons.wins == (whole.result > 0).sum() > 0
+    assert count_reasons.decisions == whole.decisions
+    assert count_reasons.known == whole.decisions - 50
+    assert count_reasons.possible == 20
     assert card.summary.ratings == {1000: 2, 1100: 1}
     assert f"{whole.decisions:,}" in (tmp_path / "README.md").read_text()
 

@@ -127,11 +127,11 @@ def test_unknown_actions_carry_rewards_but_are_not_copied():
 
 def test_results_that_did_not_come_by_play_reach_nobody():
     data = stale_data()
-    by_play = np.arange(data.episodes) % 2 == 0
-    turned = replace(data, terminated=by_play, result=np.where(by_play, data.result, -data.result))
+    is_counted = np.arange(data.episodes) % 2 == 0
+    turned = replace(data, terminated=is_counted, result=np.where(is_counted, data.result, -data.result))
     for settings in ({}, {"critic": "actions"}, {"returns": "n_step"}):
         policy, other = (new_policy(action_values=True) for _ in range(2))
-        build_learner("offline", policy, **settings).update(replace(data, terminated=by_play), 0.0)
+        build_learner("offline", policy, **settings).update(replace(data, terminated=is_counted), 0.0)
         build_learner("offline", other, **settings).update(turned, 0.0)
         assert torch.equal(weights(policy), weights(other))
 

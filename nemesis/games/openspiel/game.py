@@ -15,7 +15,7 @@ import pyspiel
 from torch import nn
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import SEATS, FloatArray, GameSpec, MatchPool, Scripted, StepPolicy
+from nemesis.core.game import SIDES, FloatArray, GameSpec, MatchPool, Scripted, StepPolicy
 from nemesis.games.openspiel.encoder import LinearActionHead, VectorEncoder
 from nemesis.games.openspiel.stepping_pool import SteppingPool
 from nemesis.games.openspiel.tabulated_pool import TabulatedPool
@@ -38,7 +38,7 @@ def open_game(name: str, node_limit: int = NODE_LIMIT) -> "OpenSpielGame":
         reason = (str(error).strip() or "it gives no reason").splitlines()[0].rstrip(".")
         raise UserError(f"OpenSpiel cannot open '{name}': {reason}.") from None
     kind = game.get_type()
-    if game.num_players() != SEATS or kind.utility != pyspiel.GameType.Utility.ZERO_SUM:
+    if game.num_players() != SIDES or kind.utility != pyspiel.GameType.Utility.ZERO_SUM:
         raise UserError(f"'{name}' is not a two-player zero-sum game, and Nemesis plays no other.")
     if kind.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         game = pyspiel.convert_to_turn_based(game)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from nemesis.core.game import SEATS, Arrays, BoolArray, Decisions, EndReason, IntArray, Results
+from nemesis.core.game import SIDES, Arrays, BoolArray, Decisions, EndReason, IntArray, Results
 from nemesis.core.random import generator_state, restore_generator
 from nemesis.games.openspiel.tree import view_of
 
@@ -43,7 +43,7 @@ class SteppingPool:
         results = Results(
             match=np.array([match for match, _, _, _ in ended], dtype=np.int64),
             slot=np.array([slot for _, slot, _, _ in ended], dtype=np.int64),
-            returns=np.array([returns for _, _, returns, _ in ended], dtype=np.float32).reshape(-1, SEATS),
+            returns=np.array([returns for _, _, returns, _ in ended], dtype=np.float32).reshape(-1, SIDES),
             end_reason=np.array([reason for _, _, _, reason in ended], dtype=np.int64),
         )
         return decisions, results
@@ -59,7 +59,7 @@ class SteppingPool:
                 self._past_chance(state)
             except RuntimeError as error:  # what OpenSpiel's fatal errors become in Python
                 _log.warning("OpenSpiel failed in match %d, which is voided: %s", self._match[slot], error)
-                self._end(slot, [0.0] * SEATS, EndReason.SIMULATOR_FAILURE)
+                self._end(slot, [0.0] * SIDES, EndReason.SIMULATOR_FAILURE)
                 continue
             if state.is_terminal():
                 self._end(slot, state.returns(), EndReason.PLAYED)
@@ -74,7 +74,7 @@ class SteppingPool:
             "history": np.array([action for history in histories for action in history], dtype=np.int64),
             "history_length": np.array([len(history) for history in histories]),
             "ended": np.array([(match, slot, reason) for match, slot, _, reason in self._ended]).reshape(-1, 3),
-            "ended_returns": np.array([returns for _, _, returns, _ in self._ended]).reshape(-1, SEATS),
+            "ended_returns": np.array([returns for _, _, returns, _ in self._ended]).reshape(-1, SIDES),
         }
 
     def restore(self, snapshot: Arrays) -> None:

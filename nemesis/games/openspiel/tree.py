@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nemesis.core.game import SEATS, BoolArray, FloatArray, IntArray
+from nemesis.core.game import SIDES, BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,8 @@ class _Builder:
     def walk(self) -> None:
         """Visit every history once."""
         root = self.game.new_initial_state()
-        self.root = self._add(root, (-1,) * SEATS)
-        pending = [(root, self.root, (-1,) * SEATS)]
+        self.root = self._add(root, (-1,) * SIDES)
+        pending = [(root, self.root, (-1,) * SIDES)]
         while pending:
             state, (kind, index), last = pending.pop()
             if kind == 0:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from torch import nn
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import SEATS, BoolArray, FloatArray, GameSpec, IntArray, MatchPool, Scripted
+from nemesis.core.game import SIDES, BoolArray, FloatArray, GameSpec, IntArray, MatchPool, Scripted
 from nemesis.games.pokemon.dex.tables import vocabulary
 from nemesis.games.pokemon.formats import Format
 from nemesis.games.pokemon.hosts.host_process import HostError, Setting
@@ -42,7 +42,7 @@ class GeneratedTeams:
     """Teams that the simulator draws, as in random battles."""
 
     def draw(self, generator: np.random.Generator) -> list[str]:
-        return [f"gen5,{generator.bytes(8).hex()}" for _ in range(SEATS)]
+        return [f"gen5,{generator.bytes(8).hex()}" for _ in range(SIDES)]
 
 
 class SampledTeams:
@@ -53,7 +53,7 @@ class SampledTeams:
         self._shuffle = shuffle
 
     def draw(self, generator: np.random.Generator) -> list[str]:
-        packed = [self._teams.packed[index] for index in self._teams.draw(generator, SEATS)]
+        packed = [self._teams.packed[index] for index in self._teams.draw(generator, SIDES)]
         if not self._shuffle:
             return packed
         return [shuffled(team, generator) for team in packed]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import SEATS, Arrays, Decisions, EndReason, IntArray, Results
+from nemesis.core.game import SIDES, Arrays, Decisions, EndReason, IntArray, Results
 from nemesis.core.random import generator_state, restore_generator
 from nemesis.games.pokemon.hosts.host_process import Ended, HostError, Setting, Step
 from nemesis.games.pokemon.hosts.warm_hosts import WarmHosts
@@ -95,7 +95,7 @@ class BattlePool:
         slot = step.slot + self._first_slot[number]
         table = np.array(ended, dtype=np.int64).reshape(-1, 4)
         winner = table[:, 2]
-        returns = np.where(winner[:, None] < 0, 0.0, np.where(winner[:, None] == np.arange(SEATS), 1.0, -1.0))
+        returns = np.where(winner[:, None] < 0, 0.0, np.where(winner[:, None] == np.arange(SIDES), 1.0, -1.0))
         return (
             Decisions(match=self._match[slot], slot=slot, seat=step.seat, view=step.view, mask=step.mask),
             Results(table[:, 0], table[:, 1], returns.astype(np.float32), table[:, 3]),
