@@ -7,7 +7,7 @@ from torch import nn
 
 from nemesis.core.game import Game, MatchPool
 from nemesis.core.trajectory import Trajectories
-from nemesis.games.openspiel import open_game
+from nemesis.games.openspiel.game import open_game
 from nemesis.play.collector import Clock, Collector, PlayCounts
 from nemesis.play.pairings import MAIN, SELF_PLAY
 from nemesis.play.players import PolicyPlayer
