@@ -40,7 +40,7 @@ def check(battle_format: str, /, *sources: str) -> int:
 def checks() -> list[tuple[str, str]]:
     """Return what `nemesis doctor` says about the simulator."""
     from nemesis.core.errors import UserError
-    from nemesis.games.pokemon.hosts.node import find_node, is_installed, node_version
+    from nemesis.games.pokemon.node import find_node, is_installed, node_version
 
     try:
         node = find_node("bundled")

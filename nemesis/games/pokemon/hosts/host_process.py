@@ -24,7 +24,7 @@ from nemesis.core.game import EndReason, IntArray
 from nemesis.core.masks import PackedMask, packed_size
 from nemesis.games.pokemon.dex import tables as dex
 from nemesis.games.pokemon.formats import Format
-from nemesis.games.pokemon.hosts.node import NodeSource, find_node, installed_host
+from nemesis.games.pokemon.node import NodeSource, find_node, installed_host
 from nemesis.games.pokemon.views import layout
 from nemesis.games.pokemon.views.actions import action_space
 
