@@ -62,5 +62,5 @@ def build_collector(game: Game, policy: Policy, slots: int = 32, seed: int = 0, 
 def play(
     game: Game, policy: Policy, decisions: int, slots: int = 32, seed: int = 0, stride: int | None = None
 ) -> Trajectories:
-    """Return finished episodes of the policy against itself."""
+    """Return episodes of the policy against itself."""
     return build_collector(game, policy, slots, seed, stride).collect(decisions, version=0)
