@@ -20,7 +20,7 @@ def test_battles_are_recorded_and_retold(battle: str, tmp_path: Path):
     game = open_game(f"pokemon:{battle}")
     arguments = ["collect", "random", "greedy", "--game", game.spec.name, "--matches", "6", "--out", str(tmp_path)]
     assert main(arguments) == 0
-    settings = {"sources": [str(tmp_path)], "held_out": 0}
+    settings = {"sources": [str(tmp_path)], "validation": 0}
     batches = []
     for augment in ((), ("order", "slots")):
         config = DataConfig.model_validate({**settings, "augment": augment})

@@ -14,11 +14,12 @@ from replay_logs import NAMES, SPACE, done, possible, read, switch, vgc_log, vgc
 from benchmarks.replay_fuzz import fuzz
 from benchmarks.replay_round_trip import Variant, play, round_trip
 from nemesis.core.errors import UserError
+from nemesis.core.replays import ReplayError
 from nemesis.games import open_game
 from nemesis.games.pokemon.dex.tables import vocabulary
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.replays.reading import Guessed, ReplayBattle, ReplayError, ReplayReader
-from nemesis.games.pokemon.replays.usage import Usage
+from nemesis.games.pokemon.replays.reading import Guessed, ReplayBattle, ReplayReader
+from nemesis.games.pokemon.replays.usage import total_usage
 from nemesis.games.pokemon.views.layout import FOE, OWN, POKEMON, POSITION, STATUSES, cut
 
 
@@ -187,7 +188,7 @@ def completing() -> Iterator[ReplayReader]:
     assert isinstance(game, PokemonGame)
     moves = {"fakeout": 9, "flareblitz": 8, "knockoff": 6, "partingshot": 6, "taunt": 2, "willowisp": 1}
     with closing(game.replay_reader()) as opened:
-        opened.complete({"incineroar": {"moves": moves, "item": {"safetygoggles": 3, "sitrusberry": 1}}})
+        opened.impute({"incineroar": {"moves": moves, "item": {"safetygoggles": 3, "sitrusberry": 1}}})
         yield opened
 
 
@@ -238,10 +239,9 @@ def test_who_never_came_in_is_guessed_without_a_team_preview():
     assert isinstance(game, PokemonGame)
     with TemporaryDirectory() as folder, closing(game.replay_reader()) as opened:
         _, logs = play(game, 6, 4, Path(folder))
-        usage = Usage()
-        usage.add(opened.usage(list(logs.values())))
+        usage = total_usage([opened.usage(list(logs.values()))])
         plain = opened.read([(str(match), log) for match, log in logs.items()])
-        opened.complete(usage.usual())
+        opened.impute(usage)
         full = opened.read([(str(match), log) for match, log in logs.items()])
     blank = 0
     for one, other in zip(plain, full, strict=True):
