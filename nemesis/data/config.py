@@ -51,9 +51,7 @@ class DataConfig(Settings):
         description="whether guessed (imputed) numbers of views become unknown; what remains was shown later in the "
         "match, so a policy may learn to exploit that",
     )
-    any_format: bool = Field(
-        False, description="whether battles of other formats with the same actions are allowed"
-    )
+    any_format: bool = Field(False, description="whether battles of other formats with the same actions are allowed")
 
     @property
     def shares(self) -> Shares:

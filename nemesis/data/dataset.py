@@ -132,9 +132,7 @@ def read_card(path: Path) -> Card:
         raise DatasetError(f"{path / CARD} is not the card of a dataset; restore the file.") from error
     for entry in card.shards:
         if not _SHARD_NAME.fullmatch(entry.name):  # also keeps paths of other folders out
-            raise DatasetError(
-                f"{path / CARD} names '{entry.name}', which cannot be a shard; restore the file."
-            )
+            raise DatasetError(f"{path / CARD} names '{entry.name}', which cannot be a shard; restore the file.")
     return card
 
 

@@ -45,9 +45,7 @@ class DatasetWriter:
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
-            raise DatasetError(
-                f"{path} is being written by another process; wait, or name another folder."
-            ) from None
+            raise DatasetError(f"{path} is being written by another process; wait, or name another folder.") from None
         self._open: ShardFile | None = None
         self._pending: list[Episodes] = []  # of the next row group
         self._pending_decisions = 0

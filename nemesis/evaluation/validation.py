@@ -1,7 +1,7 @@
 """Accuracy and calibration of a policy on the validation split, which it never learned from.
 
-Actions: top-1, top-3 and top-5 accuracy, over all decisions and by kind of decision, and the cross-entropy. A run's best
-policy is the one with the highest top-1 accuracy. Decisions with one legal action do not count.
+Actions: top-1, top-3 and top-5 accuracy, over all decisions and by kind of decision, and the cross-entropy. The best
+policy of a run is the one with the highest top-1 accuracy. Decisions with one legal action do not count.
 
 Results, of episodes that were played to their end: the value is read as a probability of winning. The Brier score is
 its mean squared error. The calibration error is the mean distance between it and the observed share of wins, by bins.
