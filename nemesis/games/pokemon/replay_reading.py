@@ -1,6 +1,6 @@
 """Human battles as a learner needs them: public logs become, for each seat, decisions with view, mask and action.
 
-A public log is what a spectator saw. A host reads it with the view code of training (`host/replay-*.js`): first to its
+A public log is what a spectator saw. A host reads it with the view code of training (`host/replay/`): first to its
 end, to learn what each seat knew of its own team, then again, to stop at each decision and write down what the seat saw
 and might do; what happened next tells what it did. An action is given where no other legal one fits what was seen; else
 those that fit are, unless all do. What the log never shows of the own team is marked, field by field, be it filled in
@@ -27,8 +27,6 @@ from nemesis.games.pokemon.formats import Format
 from nemesis.games.pokemon.replay_usage import Counts
 
 _LARGEST_BATCH = 1 << 24  # characters of logs that a host is given at once
-# A host packs masks with the lowest bit first, and datasets keep them with the highest.
-_REVERSED = np.packbits(np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little"), axis=1)[:, 0]
 
 
 class Guessed(IntFlag):
@@ -233,7 +231,7 @@ def _unpacked(identities: list[str], body: bytearray, space: ActionSpace) -> lis
         return array
 
     view = take("<i2", layout.VIEW_SIZE)
-    packed, possible = (_REVERSED[take("u1", -(-space.size // 8))] for _ in range(2))
+    packed, possible = (take("u1", -(-space.size // 8)) for _ in range(2))
     action, tick = take("<i2", 1)[:, 0], take("<i2", 1)[:, 0]
     read, seat = take("u1", 1)[:, 0], take("u1", 1)[:, 0]
     guessed = take("<u2", layout.TEAM)

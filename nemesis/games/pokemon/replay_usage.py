@@ -1,6 +1,6 @@
 """What is usual in a set of replays, by species, to fill in what a log does not tell of a team.
 
-Hosts count what logs tell (`host/replay-usage.js`), and draw from the sums. Counts add up in any order, and have one
+Hosts count what logs tell (`host/replay/usage.js`), and draw from the sums. Counts add up in any order, and have one
 order themselves, so what is drawn does not depend on the order of the replays, or on who counted which.
 """
 

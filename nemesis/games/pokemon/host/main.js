@@ -6,15 +6,15 @@
 // played elsewhere, and read the logs of battles that are over.
 
 import { CONTROL, EndOfInput, STEP, readFrame, writeControl, writeFrame } from './frames.js';
-import { Arena } from './arena.js';
-import { Observer } from './observer.js';
-import { READ } from './replay-choices.js';
-import { GUESSED } from './replay-completion.js';
-import { ReplayReader } from './replay-reader.js';
-import { checkTeams } from './teams.js';
+import { Arena } from './battle/arena.js';
+import { Observer } from './battle/observer.js';
+import { READ } from './replay/choices.js';
+import { GUESSED } from './replay/completion.js';
+import { ReplayReader } from './replay/reader.js';
+import { checkTeams } from './battle/teams.js';
 import { loadSimulator } from './simulator.js';
 
-const PROTOCOL = 1;
+const PROTOCOL = 2;
 const INPUT = 0;
 
 /**

@@ -2,7 +2,7 @@
 
 import { createRequire } from 'node:module';
 
-import { installOverlay } from './overlay.js';
+import { installOverlay } from './overlay/install.js';
 
 const require = createRequire(import.meta.url);
 

@@ -1,0 +1,350 @@
+// Reads one public log again as its two seats lived through it: every decision with its view record, its legal mask, and
+// the action that was chosen, where what followed tells it.
+
+import { maskSize } from '../battle/masks.js';
+import { READ, nothingRead, readPreview, readTurn } from './choices.js';
+import { GUESSED } from './completion.js';
+import { ReplayError, guarded } from './log.js';
+import { Luck } from './random.js';
+import { Replacements } from './replacements.js';
+import { SeatReplay } from './requests.js';
+import { gatherTeams } from './teams.js';
+import { TurnWatch, isOwn } from './watch.js';
+import { Tracker } from '../tracker/tracker.js';
+
+/** @import { ActionSpace } from '../battle/actions.js' */
+/** @import { Reading } from './choices.js' */
+/** @import { Complete } from './completion.js' */
+/** @import { Outlook } from './requests.js' */
+/** @import { Head, Log, Stop } from './log.js' */
+/** @import { Slot } from '../tracker/state.js' */
+/** @import { Write } from '../view/writer.js' */
+
+const MOST_UNKNOWN = 20;
+const LONGEST_KIND = 60;
+
+/**
+ * What all logs of a format share.
+ * @typedef {object} Format
+ * @property {any} dex
+ * @property {string} id
+ * @property {ActionSpace & {slots: number, brought: number}} space
+ * @property {Write} write
+ * @property {number} viewSize
+ * @property {Complete} complete
+ * @property {number} choosesAfter seconds after which the server chooses for whoever has not
+ * @property {boolean} terastallizes whether Pokémon may terastallize
+ */
+
+/**
+ * @typedef {object} Decision
+ * @property {number} seat
+ * @property {number} tick decisions of either seat that were made before
+ * @property {any} request
+ * @property {Int16Array} view
+ * @property {Uint8Array} mask
+ * @property {Uint16Array} guessed
+ * @property {number} flags of READ
+ * @property {Reading | null} reading
+ */
+
+export class BattleReading {
+  /**
+   * @param {Format} format
+   * @param {Log} log
+   */
+  constructor(format, log) {
+    this.format = format;
+    this.log = log;
+    this.knowledge = gatherTeams(format.dex, this.log);
+    this.tracker = new Tracker(format.dex);
+    const teams = this.knowledge.map((known, seat) => format.complete(known, format.dex, log, seat));
+    /** @type {SeatReplay[]} */
+    this.seats = teams.map((team, seat) => {
+      const arrivals = this.knowledge[seat].team.map((known) => known.arrivals);
+      return new SeatReplay(this.tracker, seat, team, teams[1 - seat], arrivals, format.terastallizes);
+    });
+    /** @type {Decision[]} in the order in which they were asked */
+    this.decisions = [];
+    /** @type {(TurnWatch | null)[]} */
+    this.watches = [null, null];
+    /** @type {(Decision | null)[]} */
+    this.turns = [null, null];
+    /** @type {(Decision | null)[]} */
+    this.previews = [null, null];
+    const decide = this.decide.bind(this);
+    this.replacements = new Replacements(format, this.tracker, this.seats, log.lines, decide);
+    /** @type {number[][]} who came in first */
+    this.leads = [[], []];
+    this.tick = 0; // decisions before the last stop
+    /** @type {boolean[]} seats whose time may have been over before they chose, at the last stop */
+    this.late = [false, false];
+    this.begun = false; // whether all leads have come in
+  }
+
+  run() {
+    const { lines } = this.log;
+    const stops = new Map(this.log.stops.map((stop) => [stop.at, stop]));
+    if (!this.log.stops.some(({ kind }) => kind === 'preview')) this.seats.forEach((_, seat) => this.bring(seat));
+    for (const place of lines.keys()) {
+      guarded(lines, place, () => {
+        const stop = stops.get(place);
+        if (stop) this.stop(stop);
+        this.read(place);
+      });
+    }
+    guarded(lines, lines.length - 1, () => this.close());
+  }
+
+  /** @param {Stop} stop */
+  stop({ kind, at, hurried, waited }) {
+    this.replacements.close();
+    this.tick = this.decisions.length;
+    this.late = this.log.players.map((player) => waited >= this.format.choosesAfter && hurried.includes(player));
+    if (kind !== 'preview') this.begin();
+    if (kind === 'preview') {
+      for (const seat of [0, 1]) {
+        this.previews[seat] = this.decide(seat, this.seats[seat].preview());
+        this.bring(seat);
+      }
+    } else if (kind === 'turn') {
+      for (const seat of [0, 1]) {
+        const request = this.seats[seat].turn(this.outlook(seat, at));
+        this.turns[seat] = this.decide(seat, request);
+        this.watches[seat] = new TurnWatch(this.seats[seat], request);
+      }
+    } else if (!this.replacements.ask(at) && this.usable(0) && this.usable(1)) {
+      throw new ReplayError('contradiction', 'Nobody had to decide here.', at + 1);
+    }
+    this.replacements.forget();
+  }
+
+  /**
+   * Settle who takes part, as far as the log ever tells, and in which order the request names them: those that lead go
+   * to the front as they come in, the others keep their order. Who else takes part is drawn, lest whoever stands there out
+   * of turn be known to be true. Without a team preview the order of the team is not
+   * known, and that of appearance would tell what is to come.
+   * @param {number} seat
+   */
+  bring(seat) {
+    const { team, order } = this.seats[seat];
+    const { team: known } = this.knowledge[seat];
+    const brought = Math.min(this.format.space.brought, team.length);
+    const seen = order.filter((number) => known[number].arrivals.length);
+    if (seen.length > brought) {
+      throw new ReplayError('contradiction', `Seat ${seat + 1} sent out more than it brought.`);
+    }
+    const unseen = order.filter((number) => known[number].arrivals.length === 0);
+    const undecided = brought < team.length && seen.length < brought;
+    if (undecided) for (const number of unseen) team[number].guessed |= GUESSED.brought;
+    const others = new Luck(this.log.text, `brought by ${seat}`).some(unseen, brought - seen.length);
+    const taken = [...seen, ...others].sort((one, other) => one - other);
+    if (!this.previews[seat]) taken.sort((one, other) => bySpecies(team[one].species, team[other].species));
+    this.seats[seat].order = taken;
+  }
+
+  /**
+   * @param {number} seat
+   * @param {any} request
+   * @returns {Decision}
+   */
+  decide(seat, request) {
+    const { space, viewSize, write } = this.format;
+    const view = new Int16Array(viewSize);
+    const mask = new Uint8Array(maskSize(space.size));
+    write(view, this.tracker, request, seat, 0);
+    space.mask(request, mask);
+    /** @type {Decision} */
+    const decision = {
+      seat, tick: this.tick, request, view, mask, guessed: this.seats[seat].guessed(),
+      flags: this.late[seat] ? READ.late : 0, reading: null,
+    };
+    this.decisions.push(decision);
+    return decision;
+  }
+
+  /** @param {number} place of a line */
+  read(place) {
+    const { tracker } = this;
+    const { lines } = this.log;
+    const parts = lines[place].split('|');
+    const type = parts[1];
+    if (type === 'turn') this.endTurn();
+    for (const watch of this.watches) watch?.look(parts, lines, place);
+    if (type === 'move') this.noteMove(parts);
+    this.replacements.look(type, parts);
+    if (type !== 'switch' && type !== 'drag') {
+      tracker.read(lines, place, place + 1);
+      if (type === 'swap') this.seats[tracker.sideAt(parts[2]).index].swap();
+      return;
+    }
+    const slot = tracker.slotAt(parts[2]);
+    const left = slot.pokemon;
+    const actor = this.watches[slot.side.index]?.waiting(left);
+    const status = left?.status ?? '';
+    tracker.read(lines, place, place + 1);
+    if (left && left !== slot.pokemon && !left.fainted) this.seats[slot.side.index].rest(left, status, place);
+    this.arrive(slot, type, actor);
+  }
+
+  /**
+   * @param {Slot} slot into which a Pokémon has come
+   * @param {string} type of the line
+   * @param {ReturnType<TurnWatch['waiting']>} actor who stood there and had yet to act
+   */
+  arrive(slot, type, actor) {
+    const seat = slot.side.index;
+    const replay = this.seats[seat];
+    const number = slot.pokemon ? replay.numberOf(slot.pokemon) : -1;
+    if (!this.begun) {
+      replay.order = replay.order.filter((one) => one !== number);
+      replay.order.splice(slot.index, 0, number);
+      this.leads[seat].push(number);
+      return;
+    }
+    if (type === 'switch' && this.replacements.arrive(slot, number)) {
+      if (actor) this.watches[seat]?.leave(actor);
+    } else if (type === 'switch' && actor) {
+      this.watches[seat]?.switchTo(actor, number);
+    }
+    replay.arrive(slot);
+  }
+
+  /**
+   * What a Pokémon does next tells what its request offered where the public cannot know it: whether Outrage goes on, and
+   * that nothing but Struggle was left.
+   * @param {number} seat
+   * @param {number} at line
+   * @returns {Outlook[]} by slot
+   */
+  outlook(seat, at) {
+    const { lines } = this.log;
+    /** @type {Outlook[]} */
+    const found = ['', ''];
+    const gone = [false, false]; // whether another Pokémon stands in the slot, or none
+    let asked = false; // whether somebody had to name a replacement
+    for (let place = at + 1; place < lines.length && !lines[place].startsWith('|turn|'); place++) {
+      if (lines[place] === '|') asked = true;
+      const [, type, ident = '', move = ''] = lines[place].split('|', 4);
+      const slot = ident.charCodeAt(2) - 97;
+      if (!ident.startsWith(`p${seat + 1}`) || found[slot] !== '' || gone[slot]) continue;
+      if (type === 'faint' || type === 'drag' || (type === 'switch' && asked)) gone[slot] = true;
+      else if (type === 'switch') found[slot] = 'is free';
+      else if (type === 'move') found[slot] = outlookOf(lines[place], move);
+    }
+    return found;
+  }
+
+  /** @param {string[]} parts of a line */
+  noteMove(parts) {
+    const slot = this.tracker.slotAt(parts[2]);
+    const { used, chosen } = this.seats[slot.side.index];
+    const { id } = this.tracker.lexicon.move(parts[3]);
+    used.set(slot, id);
+    if (id !== 'struggle' && isOwn(this.tracker, parts)) chosen.set(slot, id);
+  }
+
+  endTurn() {
+    this.replacements.endTurn();
+    for (const seat of [0, 1]) {
+      const [decision, watch] = [this.turns[seat], this.watches[seat]];
+      if (decision && watch) {
+        const reading = readTurn(this.format.space, decision.request, decision.mask, watch.seen);
+        decision.reading = watch.unsure ? nothingRead(reading.problem) : reading;
+        if (watch.unsure) decision.flags |= READ.request_unsure;
+      }
+      this.turns[seat] = this.watches[seat] = null;
+    }
+  }
+
+  /** All leads have come in. */
+  begin() {
+    if (this.begun) return;
+    this.begun = true;
+    for (const seat of [0, 1]) {
+      const decision = this.previews[seat];
+      if (!decision) continue;
+      const leads = this.leads[seat];
+      const seen = this.knowledge[seat].team.flatMap(({ arrivals }, number) => {
+        return arrivals.length && !leads.includes(number) ? [number] : [];
+      });
+      decision.reading = readPreview(this.format.space, decision.mask, leads, seen);
+    }
+  }
+
+  close() {
+    this.begin();
+    this.endTurn();
+    for (const decision of this.decisions) {
+      if (!decision.reading || decision.flags & READ.late) decision.reading = nothingRead();
+    }
+  }
+
+  /**
+   * A seat that may have seen through a disguise cannot be followed. If as many were seen as were brought, nobody hid.
+   * @param {number} seat
+   * @returns {boolean}
+   */
+  usable(seat) {
+    const { team, disguised, hiding } = this.knowledge[seat];
+    const seen = team.filter(({ arrivals }) => arrivals.length).length;
+    return !disguised && (!hiding || seen >= Math.min(this.format.space.brought, team.length));
+  }
+
+  /** @returns {Record<string, number>} kinds of lines and effects that nobody expected, with how often they came */
+  get unknown() {
+    const kinds = [...this.tracker.unknown].slice(0, MOST_UNKNOWN);
+    return Object.fromEntries(kinds.map(([kind, count]) => [kind.slice(0, LONGEST_KIND), count]));
+  }
+
+  /** @returns {Record<string, number>} what does not fit together, by cause */
+  get problems() {
+    /** @type {Map<string, number>} */
+    const causes = new Map();
+    for (const { seat, reading } of this.decisions) {
+      if (!reading?.problem || !this.usable(seat)) continue;
+      causes.set(reading.problem, (causes.get(reading.problem) ?? 0) + 1);
+    }
+    return Object.fromEntries(causes);
+  }
+}
+
+/**
+ * @param {string} line of a move
+ * @param {string} move
+ * @returns {Outlook} what it tells of its user's request; nothing if something else brought it about
+ */
+function outlookOf(line, move) {
+  if (move === 'Struggle') return 'struggles';
+  if (line.includes('[from] lockedmove') || line.includes('[from]lockedmove')) return 'goes on';
+  return line.includes('[from]') ? '' : 'is free';
+}
+
+/**
+ * @param {Head} head
+ * @param {Format} format
+ * @returns {boolean} whether the battle is of the format
+ */
+export function isOf({ format, slots, generation }, { id, dex, space }) {
+  return (format === id || format === `${id}bo3`) && slots === space.slots && generation === dex.gen;
+}
+
+/**
+ * @param {Log} log
+ * @param {Format} format
+ */
+export function checkFormat(log, format) {
+  if (isOf(log, format)) return;
+  const other = log.format.slice(0, LONGEST_KIND) || '(none)';
+  throw new ReplayError('wrong format', `The battle is of the format ${other}, not of ${format.id}.`);
+}
+
+/**
+ * @param {string} one
+ * @param {string} other
+ * @returns {number} the order of two species, unknown ones last
+ */
+function bySpecies(one, other) {
+  if (!one || !other) return Number(!one) - Number(!other);
+  return one < other ? -1 : Number(one > other);
+}

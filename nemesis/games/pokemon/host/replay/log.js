@@ -1,0 +1,266 @@
+// Takes a public replay log apart: what stands in its head, how it ended, and where its players had to decide.
+//
+// A log is untrusted: whatever it holds ends in a result or in a `ReplayError` that names the line.
+
+import { toId } from '../tracker/lexicon.js';
+
+const MOST_CHARACTERS = 2_000_000;
+const MOST_LINES = 20_000;
+const LONGEST_LINE = 20_000;
+const MOST_TURNS = 1_000;
+const MOST_STOPS = 3_000;
+const SEATS = ['p1', 'p2'];
+const TELLING = new Set([
+  'player', 'tier', 'gametype', 'gen', 'rated', 'tie', 'win', '-message', 'message', 'turn', 'faint',
+]);
+const OUT_OF_TIME = / lost due to inactivity\.$|^All players are inactive\.$/;
+/** The server counts down in steps of five seconds, and then chooses or ends the battle. */
+const LAST_SECONDS = /^\|inactive\|(.*) has [1-5] seconds left\b/;
+const TURN_LIMIT = 'You have hit the turn limit!';
+const EXACT_HP = /^(\d{1,4})\/(\d{2,4})(?= |$)/;
+/** Per cent, or what a bar of so many pixels shows. */
+const PUBLIC_WHOLES = ['100', '48'];
+/** @type {Map<string, number>} in which part a line shows HP */
+const HP_PART = new Map([['switch', 4], ['drag', 4], ['-damage', 3], ['-heal', 3], ['-sethp', 3]]);
+
+/** Why a battle cannot be read. */
+export class ReplayError extends Error {
+  /**
+   * @param {string} reason one of a few names, to be counted by
+   * @param {string} message a sentence
+   * @param {number} line from 1, or 0 for the log as a whole
+   */
+  constructor(reason, message, line = 0) {
+    super(message);
+    this.reason = reason;
+    this.line = line;
+  }
+}
+
+/**
+ * Do what a line asks for; what cannot be done is an error of the line.
+ * @param {string[]} lines
+ * @param {number} place
+ * @param {() => void} action
+ */
+export function guarded(lines, place, action) {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof ReplayError) throw error;
+    const line = JSON.stringify(lines[place].slice(0, 80));
+    throw new ReplayError('unreadable line', `It makes no sense here: ${line}.`, place + 1);
+  }
+}
+
+/**
+ * A place at which the battle waited for choices: all lines before it had been told by then.
+ * @typedef {object} Stop
+ * @property {number} at line
+ * @property {'preview' | 'turn' | 'switch'} kind what was asked
+ * @property {string[]} hurried ids of players that were told that their time is nearly over
+ * @property {number} waited seconds since the last choices, or infinity if the log does not tell
+ */
+
+/**
+ * What a log says of its battle as a whole.
+ * @typedef {object} Head
+ * @property {string} format id, as the log names it
+ * @property {number} slots active places of a side
+ * @property {number} generation
+ * @property {boolean} rated
+ * @property {[string, string]} players ids of both
+ * @property {[number, number]} ratings of both players, or 0
+ * @property {number} end line that says how the battle ended, or -1 if none does
+ * @property {number} winner seat, -1 for a tie, or -2 if it is neither player
+ * @property {'played' | 'forfeit' | 'timer'} ending
+ */
+
+/** @typedef {Head & {text: string, lines: string[], stops: Stop[]}} Log */
+
+/**
+ * @param {string[]} lines of whatever kind
+ * @returns {Head}
+ */
+export function headOf(lines) {
+  /** @type {[string, string]} */
+  const names = ['', ''];
+  /** @type {Head} */
+  const head = {
+    format: '', slots: 0, generation: 0, rated: false, players: ['', ''], ratings: [0, 0], end: -1, winner: -2,
+    ending: 'played',
+  };
+  const fallen = [false, false]; // in this turn
+  for (const [place, line] of lines.entries()) {
+    const type = typeOf(line);
+    if (!TELLING.has(type)) continue;
+    const [, , first = '', name = '', , rating = ''] = line.split('|', 6);
+    const seat = SEATS.indexOf(first);
+    if (type === 'player' && seat >= 0 && name) {
+      names[seat] = name;
+      head.players[seat] = toId(name);
+      head.ratings[seat] ||= ratingIn(rating);
+    } else if (type === 'tier') head.format = toId(first);
+    else if (type === 'gametype') head.slots = first === 'singles' ? 1 : first === 'doubles' ? 2 : 0;
+    else if (type === 'gen') head.generation = Number(first);
+    else if (type === 'rated') head.rated = true;
+    else if (type === 'turn') fallen.fill(false);
+    else if (type === 'faint') fallen[SEATS.indexOf(first.slice(0, 2))] = true;
+    else if (type === 'message' && first.endsWith(TURN_LIMIT)) fallen.fill(true);
+    else if (type === 'tie') {
+      Object.assign(head, { end: place, winner: -1 });
+      if (!fallen.every(Boolean) && head.ending === 'played') head.ending = 'forfeit'; // they agreed to it
+    } else if (type === 'win') Object.assign(head, { end: place, winner: winnerOf(names, first) });
+    else if (type === '-message' && first.endsWith(' forfeited.')) head.ending = 'forfeit';
+    else if (type === '-message' && OUT_OF_TIME.test(first)) head.ending = 'timer';
+  }
+  return head;
+}
+
+/**
+ * @param {string} text
+ * @param {string[]} lines of it
+ * @param {Head} head of it
+ * @returns {Log}
+ */
+export function readLog(text, lines, head) {
+  makePublic(text, lines);
+  const stops = stopsOf(lines);
+  if (head.end < 0) throw new ReplayError('no winner', 'The log does not say how the battle ended.');
+  if (head.winner < -1) throw new ReplayError('no winner', 'The winner is neither player.', head.end + 1);
+  return { ...head, text, lines, stops };
+}
+
+/**
+ * @param {string} text
+ * @returns {string[]} its lines
+ */
+export function split(text) {
+  return text.split('\n').map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line));
+}
+
+/**
+ * @param {string} line
+ * @returns {string} what kind of line it is
+ */
+function typeOf(line) {
+  const end = line.indexOf('|', 1);
+  return end < 0 ? line.slice(1) : line.slice(1, end);
+}
+
+/**
+ * Refuse what is no public log of a common size, and leave of its lines what players saw.
+ * @param {string} text
+ * @param {string[]} lines of it
+ */
+function makePublic(text, lines) {
+  if (!text.trim()) throw new ReplayError('empty log', 'The log is empty.');
+  if (text.length > MOST_CHARACTERS) {
+    throw new ReplayError('too long', `The log has more than ${MOST_CHARACTERS} characters.`);
+  }
+  if (lines.length > MOST_LINES) throw new ReplayError('too long', `The log has more than ${MOST_LINES} lines.`);
+  for (const [place, line] of lines.entries()) {
+    if (line.startsWith('|split|')) {
+      throw new ReplayError('not public', 'The log holds what only one seat was told.', place + 1);
+    }
+    if (line.length > LONGEST_LINE) throw new ReplayError('too long', 'A line is too long.', place + 1);
+    lines[place] = withPublicHp(line);
+  }
+}
+
+/**
+ * Old logs show HP as they are; players saw them in per cent.
+ * @param {string} line
+ * @returns {string}
+ */
+function withPublicHp(line) {
+  const part = HP_PART.get(typeOf(line));
+  if (!part) return line;
+  const parts = line.split('|');
+  if (!parts[part]) return line;
+  parts[part] = parts[part].replace(EXACT_HP, inPerCent);
+  return parts.join('|');
+}
+
+/**
+ * @param {string} text such as 231/404
+ * @param {string} hp
+ * @param {string} whole
+ * @returns {string} the same as players see it
+ */
+function inPerCent(text, hp, whole) {
+  if (PUBLIC_WHOLES.includes(whole) || Number(whole) === 0) return text;
+  const percent = Math.ceil((100 * Number(hp)) / Number(whole));
+  return `${percent === 100 && hp !== whole ? 99 : percent}/100`;
+}
+
+/**
+ * @param {string} text
+ * @returns {number}
+ */
+function ratingIn(text) {
+  const rating = Number(text);
+  return Number.isInteger(rating) && rating > 0 && rating < 10_000 ? rating : 0;
+}
+
+/**
+ * @param {[string, string]} names
+ * @param {string} name
+ * @returns {number} seat, or -2
+ */
+function winnerOf(names, name) {
+  const seat = names.indexOf(name);
+  return seat < 0 || names[0] === names[1] ? -2 : seat;
+}
+
+/**
+ * The simulator begins whatever follows from choices with an empty line and, for some years now, the time of day. An
+ * empty line stands before the end of each turn too.
+ * @param {string[]} lines
+ * @returns {Stop[]}
+ */
+function stopsOf(lines) {
+  let marks = 0;
+  for (const [place, line] of lines.entries()) if (line === '|' && lines[place + 1]?.startsWith('|t:|')) marks++;
+  let turns = 0;
+  for (const line of lines) if (line.startsWith('|turn|')) turns++;
+  if (turns > MOST_TURNS) throw new ReplayError('too long', `The battle has more than ${MOST_TURNS} turns.`);
+  const timed = marks >= turns - 1 && marks > 0;
+  /** @type {Stop[]} */
+  const stops = [];
+  /** @type {Stop['kind'] | ''} */
+  let kind = '';
+  /** @type {string[]} */
+  let hurried = [];
+  let before = -Infinity;
+  for (const [place, line] of lines.entries()) {
+    if (line.startsWith('|turn|')) kind = 'turn';
+    else if (line.startsWith('|inactive|')) hurried.push(...(LAST_SECONDS.exec(line)?.slice(1, 2).map(toId) ?? []));
+    else if (line.startsWith('|teampreview')) kind = 'preview';
+    else if (line === '|') {
+      const next = lines[place + 1] ?? '';
+      if (timed ? !next.startsWith('|t:|') : kind === 'switch' && !bringsIn(lines, place)) continue;
+      if (next.startsWith('|win|') || next.startsWith('|tie')) continue;
+      const now = timed ? Number(next.slice('|t:|'.length)) || Infinity : Infinity;
+      if (kind) stops.push({ at: place, kind, hurried, waited: now - before });
+      kind = 'switch';
+      hurried = [];
+      before = now;
+    }
+  }
+  if (stops.length > MOST_STOPS) throw new ReplayError('too long', `The battle stops more than ${MOST_STOPS} times.`);
+  return stops;
+}
+
+/**
+ * @param {string[]} lines
+ * @param {number} place of an empty line
+ * @returns {boolean} whether somebody comes in before the next one; what ends as another leaves is told first
+ */
+function bringsIn(lines, place) {
+  for (let at = place + 1; at < lines.length; at++) {
+    if (lines[at].startsWith('|switch|')) return true;
+    if (lines[at] === '|' || lines[at].startsWith('|upkeep') || lines[at].startsWith('|turn|')) return false;
+  }
+  return false;
+}

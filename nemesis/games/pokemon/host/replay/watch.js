@@ -1,0 +1,250 @@
+// What is seen of the choices for one turn, line by line, until the turn is over.
+
+import { nothingSeen } from './choices.js';
+import { AIMED } from '../battle/requests.js';
+import { isChosen } from '../tracker/actions.js';
+
+/** @import { Sighting } from './choices.js' */
+/** @import { SeatReplay } from './requests.js' */
+/** @import { Pokemon, Slot } from '../tracker/state.js' */
+/** @import { Tracker } from '../tracker/tracker.js' */
+
+const GIMMICK_LINES = new Set(['-terastallize', '-mega', '-burst', '-zpower']);
+const REDIRECTS = /^\|-activate\|[^|]*\|ability: (Lightning Rod|Storm Drain)/;
+const DRAWS_ATTENTION = ['followme', 'spotlight'];
+/** Generations in which a Pokémon can be hit before it switches out. */
+const HAS_PURSUIT = [2, 3, 4, 5, 6, 7];
+
+/** One slot of a seat that has to act in this turn. */
+class Actor {
+  /** @param {Pokemon | null} pokemon */
+  constructor(pokemon) {
+    this.pokemon = pokemon;
+    this.seen = nothingSeen();
+    this.settled = !pokemon || pokemon.fainted; // whether it acted, or cannot
+    this.overruled = false; // whether another move may take the place of the chosen one
+    this.instructed = false; // whether its next move is one that it was told to repeat
+    this.cancelled = false; // whether it lost its turn, and with it a gimmick that nobody saw
+  }
+}
+
+/** The choices of one seat for one turn. */
+export class TurnWatch {
+  /**
+   * @param {SeatReplay} replay
+   * @param {any} request
+   */
+  constructor(replay, request) {
+    const { tracker, side } = replay;
+    this.replay = replay;
+    this.request = request;
+    this.places = replay.order.slice();
+    this.actors = side.slots.slice(0, tracker.activeSlots).map((slot) => new Actor(slot.pokemon));
+    this.unsure = false; // whether the request may have been another
+    this.swapped = false; // whether foes changed their places
+    this.actors.forEach(({ seen }, index) => {
+      const { moves, unsure } = request.active[index];
+      seen.open = unsure || (!replay.knowsMoves(side.slots[index]) && moves[0]?.pp !== undefined);
+      this.unsure ||= Boolean(unsure);
+      seen.stayed = !HAS_PURSUIT.includes(tracker.lexicon.generation);
+    });
+  }
+
+  /** @returns {Sighting[]} */
+  get seen() {
+    return this.actors.map(({ seen }) => seen);
+  }
+
+  /**
+   * @param {Pokemon | null} pokemon
+   * @returns {Actor | undefined} it, if it has not acted yet
+   */
+  waiting(pokemon) {
+    return this.actors.find((actor) => actor.pokemon === pokemon && pokemon && !actor.settled);
+  }
+
+  /**
+   * A line that the tracker is about to read.
+   * @param {string[]} parts
+   * @param {string[]} lines
+   * @param {number} place
+   */
+  look(parts, lines, place) {
+    const { tracker, seat } = this.replay;
+    const [, type, ident = ''] = parts;
+    if (type === 'swap' && tracker.sideAt(ident).index !== seat) this.swapped = true;
+    // Whoever uses a gimmick does so before anybody moves.
+    if (type === 'move' || type === 'cant') this.denyGimmicks();
+    if (!ident.startsWith(`p${seat + 1}`)) return;
+    const slot = tracker.slotAt(ident);
+    const actor = this.waiting(slot.pokemon);
+    if (!actor) return;
+    if (type === 'move') this.lookAtMove(actor, slot, parts, lines, place);
+    else if (type === 'cant') this.lookAtHindrance(actor, parts, lines, place);
+    else if (GIMMICK_LINES.has(type)) actor.seen.gimmick = true;
+    else if (type === '-start' && tracker.lexicon.effect(parts[3]).id === 'encore') actor.overruled = true;
+    else if (type === '-singleturn' && tracker.lexicon.effect(parts[3]).id === 'instruct') actor.instructed = true;
+    else if (type === '-activate' && tracker.lexicon.effect(parts[3]).id === 'commander') this.leave(actor);
+    else if (type === 'faint') this.cancel(actor); // it may be revived, but not to act
+    else if (type === 'drag') actor.settled = true;
+  }
+
+  denyGimmicks() {
+    for (const { seen, cancelled } of this.actors) if (!cancelled) seen.gimmick ??= false;
+  }
+
+  /** @param {Actor} actor */
+  cancel(actor) {
+    actor.settled = actor.cancelled = true;
+  }
+
+  /**
+   * @param {Actor} actor who left the field before it could act, be it for the mouth of its ally
+   */
+  leave(actor) {
+    this.cancel(actor);
+    actor.seen.stayed = false;
+  }
+
+  /**
+   * @param {Actor} actor
+   * @param {number} number of who came in its place by its choice
+   */
+  switchTo(actor, number) {
+    actor.settled = true;
+    actor.seen.kind = 'switch';
+    actor.seen.place = this.places.indexOf(number);
+  }
+
+  /**
+   * @param {Actor} actor
+   * @param {Slot} slot
+   * @param {string[]} parts
+   * @param {string[]} lines
+   * @param {number} place
+   */
+  lookAtMove(actor, slot, parts, lines, place) {
+    const { tracker } = this.replay;
+    if (!isOwn(tracker, parts) || repeats(actor)) return;
+    const { id } = tracker.lexicon.move(parts[3]);
+    actor.settled = true;
+    if (actor.overruled) return;
+    actor.seen.kind = 'move';
+    actor.seen.move = id;
+    this.aim(actor.seen, slot, id, parts, lines, place);
+  }
+
+  /**
+   * @param {Sighting} seen
+   * @param {Slot} slot of the user
+   * @param {string} id of the move
+   * @param {string[]} parts
+   * @param {string[]} lines
+   * @param {number} place
+   */
+  aim(seen, slot, id, parts, lines, place) {
+    const { tracker, seat } = this.replay;
+    const target = parts[4] || strikeAtOnce(lines, place);
+    if (tracker.activeSlots === 1 || !/^p[12][ab]?: /.test(target)) return;
+    const spread = parts.some((part) => part.startsWith('[spread]'));
+    const spreads = spread || (id === 'expandingforce' && tracker.terrain?.id === 'psychicterrain');
+    if (id === 'dragondarts' || spreads || redirected(lines, place)) return;
+    // What reaches others than when it was chosen is aimed anew, by chance.
+    if (id === 'curse' || (id === 'terastarstorm' && seen.gimmick)) return;
+    const side = tracker.sides[target.charCodeAt(1) - 49];
+    if (side.index === seat) {
+      const ally = AIMED.own[1 - slot.index];
+      const self = AIMED.own[slot.index];
+      const hit = target.charCodeAt(2) === 58 || tracker.slotAt(target) !== slot ? ally : self;
+      const { pokemon } = this.replay.side.slots[1 - slot.index];
+      seen.targets = hit === self && (!pokemon || pokemon.fainted) ? [self, ally] : [hit];
+      return;
+    }
+    const hit = target.charCodeAt(2) === 58 ? null : tracker.slotAt(target);
+    // Even what was aimed at the own ally goes to whoever draws attention.
+    if (hit && DRAWS_ATTENTION.some((volatile) => hit.volatiles.has(volatile))) return;
+    if (!hit || this.swapped) {
+      seen.targets = [...AIMED.foes];
+      return;
+    }
+    const other = side.slots[1 - hit.index];
+    // What is aimed at an empty slot goes to the other one.
+    const standing = other.pokemon !== null && !other.pokemon.fainted;
+    seen.targets = standing ? [AIMED.foes[hit.index]] : [...AIMED.foes];
+  }
+
+  /**
+   * @param {Actor} actor
+   * @param {string[]} parts
+   * @param {string[]} lines
+   * @param {number} place
+   */
+  lookAtHindrance(actor, parts, lines, place) {
+    const { lexicon } = this.replay.tracker;
+    const reason = lexicon.effect(parts[3] ?? '');
+    if (reason.kind === 'ability' && reason.id !== 'truant') return; // the line names who has the ability
+    if (reason.id === 'slp' && actsAsleep(lines, place)) return;
+    if (repeats(actor)) return;
+    actor.settled = true;
+    const named = parts[4] && !parts[4].startsWith('[') ? lexicon.move(parts[4]) : null;
+    if (!named?.belongs || actor.overruled) return;
+    actor.seen.kind = 'move';
+    actor.seen.move = named.id;
+  }
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {string[]} parts of a line of a move
+ * @returns {boolean} whether its user chose it, and nothing else brought it about
+ */
+export function isOwn(tracker, parts) {
+  tracker.readTags(parts, 5);
+  return isChosen(tracker, tracker.lexicon.move(parts[3]).id);
+}
+
+/**
+ * @param {Actor} actor who moves, or tries to
+ * @returns {boolean} whether it only does again what it did before, and is yet to do what it chose
+ */
+function repeats(actor) {
+  const { instructed } = actor;
+  actor.instructed = false;
+  return instructed;
+}
+
+/**
+ * @param {string[]} lines
+ * @param {number} place of a line that says that a Pokémon is asleep
+ * @returns {boolean} whether it tries to move all the same
+ */
+function actsAsleep(lines, place) {
+  const ident = lines[place].split('|', 3)[2];
+  let next = place + 1;
+  while (lines[next]?.startsWith('|-')) next++;
+  const [, type, other] = (lines[next] ?? '').split('|', 3);
+  return (type === 'move' || type === 'cant') && other === ident;
+}
+
+/**
+ * @param {string[]} lines
+ * @param {number} place of a move that names no target
+ * @returns {string} the target, if the move is charged and strikes in the same turn
+ */
+function strikeAtOnce(lines, place) {
+  const start = `|-anim|${lines[place].split('|', 4).slice(2).join('|')}|`;
+  for (let next = place + 1; lines[next]?.startsWith('|-'); next++) {
+    if (lines[next].startsWith(start)) return lines[next].slice(start.length).split('|', 1)[0];
+  }
+  return '';
+}
+
+/**
+ * @param {string[]} lines
+ * @param {number} place of a move
+ * @returns {boolean} whether an ability draws it to its owner
+ */
+function redirected(lines, place) {
+  for (let next = place + 1; lines[next]?.startsWith('|-'); next++) if (REDIRECTS.test(lines[next])) return true;
+  return false;
+}

@@ -1,0 +1,374 @@
+// Actions and their outcomes: moves with what they cost, turns lost, and faints.
+
+import { noteAbility, noteCause } from './items.js';
+import { exposeByMove } from './team.js';
+
+/** @import { MoveFacts } from './lexicon.js' */
+/** @import { Side, Slot } from './state.js' */
+/** @import { Tracker } from './tracker.js' */
+
+/** Bits of an action's outcome. */
+export const OUTCOME = {
+  missed: 1, failed: 2, immune: 4, critical: 8, super_effective: 16, resisted: 32, protected: 64, knocked_out: 128,
+};
+const BROKEN_OFF = OUTCOME.missed | OUTCOME.failed | OUTCOME.immune | OUTCOME.protected;
+const LOCKED = 'lockedmove';
+const CALLS_OWN_MOVES = 'sleeptalk';
+/** Moves that leave a volatile of their name without a line. */
+const LEAVES_VOLATILE = new Set(['minimize', 'defensecurl']);
+/** What ends a move of several turns in gen 1. */
+const BREAKS_OFF_IN_FIRST = new Set(['par', 'confusion', 'disable']);
+const PLEDGES = new Set(['firepledge', 'grasspledge', 'waterpledge']);
+/** What keeps a Pokémon from moving before it would even loaf. */
+const BEFORE_TRUANT = new Set(['slp', 'frz']);
+
+/**
+ * @param {Tracker} tracker
+ * @param {string[]} parts
+ */
+function move(tracker, parts) {
+  const slot = tracker.slotAt(parts[2]);
+  const { pokemon } = slot;
+  if (!pokemon) return;
+  const facts = tracker.lexicon.move(parts[3]);
+  tracker.readTags(parts, 5);
+  const { from } = tracker;
+  tracker.actor = slot;
+  endUntilItActs(slot);
+  if (!from || isChosen(tracker, facts.id)) use(tracker, slot, facts, parts, goesOn(tracker, facts.id));
+  else if (from.kind === 'ability') noteAbility(pokemon, from.id);
+  else call(tracker, slot, facts, parts, from.id);
+  commit(tracker, slot, facts, parts);
+}
+
+/**
+ * @param {Pick<Tracker, 'from' | 'lexicon'>} tracker that has read what the move came from
+ * @param {string} id of a move
+ * @returns {boolean} whether its user chose it, perhaps turns ago, and nothing else brought it about
+ */
+export function isChosen({ from, lexicon }, id) {
+  if (!from || from.kind === 'item' || goesOn({ from, lexicon }, id)) return true;
+  // Another that did the same, or used another pledge, made it come at once.
+  return from.id === id || (PLEDGES.has(from.id) && PLEDGES.has(id));
+}
+
+/**
+ * @param {Pick<Tracker, 'from' | 'lexicon'>} tracker
+ * @param {string} id of a move
+ * @returns {boolean} whether it goes on from an earlier turn
+ */
+function goesOn({ from, lexicon }, id) {
+  return from !== null && (from.id === LOCKED || (lexicon.generation === 1 && from.id === id));
+}
+
+/**
+ * A move that another one brought about: Pressure still costs PP of the other.
+ * @param {Tracker} tracker
+ * @param {Slot} slot
+ * @param {MoveFacts} facts
+ * @param {string[]} parts
+ * @param {string} caller
+ */
+function call(tracker, { moves, side }, facts, parts, caller) {
+  if (caller === CALLS_OWN_MOVES) moves.reveal(facts.id);
+  const place = moves.ids.indexOf(caller);
+  if (place >= 0 && tracker.lexicon.generation >= 4) moves.spent[place] += pressure(tracker, side, facts, parts);
+}
+
+/**
+ * A move that was chosen: it is revealed, costs PP, and counts as the last one.
+ * @param {Tracker} tracker
+ * @param {Slot} slot
+ * @param {MoveFacts} facts
+ * @param {string[]} parts
+ * @param {boolean} locked
+ */
+function use(tracker, slot, facts, parts, locked) {
+  const { generation } = tracker.lexicon;
+  tracker.acting = tracker.beginAction(slot, 'move') ? slot : null;
+  if (tracker.acting) aim(tracker, slot, facts, parts);
+  slot.streak = slot.lastMove === facts.id ? slot.streak + 1 : 1;
+  slot.lastMove = facts.id;
+  slot.actedWithItem = true;
+  if (generation >= 5 && slot.pokemon?.shownAbility === 'truant') slot.volatiles.set('truant', tracker.turn);
+  const charged = slot.volatiles.delete('twoturnmove');
+  const bound = locked || charged || (generation === 2 && slot.volatiles.has('lockedmove'));
+  // Moves of two turns cost PP in the second one in gen 1, and in the first one since.
+  const free = generation === 1 && facts.charges ? !charged : bound;
+  if (!facts.belongs) return;
+  exposeByMove(slot, facts.id);
+  const { moves, mimic } = slot;
+  if (bound && !moves.ids.includes(facts.id)) return; // goes on with a move that another one called
+  const cost = free ? 0 : 1 + pressure(tracker, slot.side, facts, parts);
+  if (mimic?.id !== facts.id) {
+    moves.spent[moves.reveal(facts.id)] += cost;
+    return;
+  }
+  mimic.spent += cost;
+  if (generation === 1) moves.spent[moves.reveal('mimic')] += cost; // there, what Mimic learned takes its PP
+}
+
+/**
+ * @param {string | undefined} text in the place of a move's target, which may be `null` or nothing
+ * @returns {text is string}
+ */
+function isIdent(text) {
+  return !!text && text.charCodeAt(0) === 112; // 112 is p
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {string} ident of a Pokémon in a slot, or of one that fainted there
+ * @returns {Slot | undefined}
+ */
+function slotOf(tracker, ident) {
+  if (ident.charCodeAt(3) === 58) return tracker.slotAt(ident); // 58 is : after the letter of a slot
+  const name = tracker.nameIn(ident);
+  return tracker.sideAt(ident).slots.find(({ pokemon }) => pokemon?.name === name);
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {Slot} slot
+ * @param {MoveFacts} facts
+ * @param {string[]} parts
+ */
+function aim(tracker, { last }, facts, parts) {
+  last.move = facts.id;
+  if (!facts.named || !isIdent(parts[4])) return;
+  for (let place = 5; place < parts.length; place++) if (parts[place].startsWith('[spread]')) return;
+  const target = slotOf(tracker, parts[4]);
+  if (!target) return;
+  last.side = target.side.index;
+  last.slot = target.index;
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {Side} side of the user
+ * @param {MoveFacts} facts
+ * @param {string[]} parts
+ * @returns {number} PP that Pressure costs on top
+ */
+function pressure(tracker, side, facts, parts) {
+  if (facts.aim === 'none' || tracker.lexicon.generation < 3 || parts.includes('[notarget]', 5)) return 0;
+  if (tracker.sides.some(({ slots }) => slots.some((slot) => slot.gassed))) return 0;
+  const foes = tracker.sides[1 - side.index].slots;
+  const pressing = (/** @type {Slot} */ { pokemon, volatiles }) =>
+    pokemon && !pokemon.fainted && pokemon.shownAbility === 'pressure' && !volatiles.has('gastroacid') ? 1 : 0;
+  if (facts.aim === 'foes') return pressing(foes[0]) + pressing(foes[1]);
+  if (isIdent(parts[4])) {
+    const target = slotOf(tracker, parts[4]);
+    return !target || target.side === side ? 0 : pressing(target);
+  }
+  // The line does not say at whom; it is certain if all that stand there have the ability.
+  const standing = foes.filter((slot) => slot.pokemon && !slot.pokemon.fainted);
+  return standing.length && standing.every(pressing) ? 1 : 0;
+}
+
+/**
+ * What a move brings about by being used, without a line of its own.
+ * @param {Tracker} tracker
+ * @param {Slot} slot
+ * @param {MoveFacts} facts
+ * @param {string[]} parts
+ */
+function commit(tracker, slot, facts, parts) {
+  const { volatiles, side, index } = slot;
+  // Whoever is confused already does not show that it has ended; but then the next one is chosen anew.
+  const anew = tracker.lexicon.generation > 2 && tracker.from === null;
+  if (!facts.locks) volatiles.delete('lockedmove');
+  else if (anew || !volatiles.has('lockedmove')) volatiles.set('lockedmove', tracker.turn);
+  slot.lockedTurn = tracker.turn;
+  if (facts.id === 'wish' && !side.wish[index]) side.wish[index] = 2;
+  else if (facts.id === 'healingwish' || facts.id === 'lunardance') side.healingWish[index] = true;
+  else if (LEAVES_VOLATILE.has(facts.id) && !volatiles.has(facts.id)) volatiles.set(facts.id, tracker.turn);
+  if (tracker.lexicon.generation === 1) commitInFirstGeneration(tracker, slot, facts, parts);
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {Slot} slot
+ * @param {MoveFacts} facts
+ * @param {string[]} parts
+ */
+function commitInFirstGeneration(tracker, slot, facts, parts) {
+  const foe = tracker.sides[1 - slot.side.index].slots[0];
+  slot.volatiles.delete('partiallytrapped');
+  if (facts.id === 'rage') slot.volatiles.set('rage', tracker.turn);
+  if (facts.binds) {
+    foe.volatiles.delete('mustrecharge');
+    const caught = !parts.includes('[miss]', 5) && !foe.volatiles.has('partiallytrapped');
+    if (caught) foe.volatiles.set('partiallytrapped', tracker.turn);
+  } else {
+    foe.volatiles.delete('partiallytrapped');
+  }
+}
+
+/** @param {Slot} slot */
+function endUntilItActs(slot) {
+  for (const id of slot.untilItActs) slot.volatiles.delete(id);
+  slot.untilItActs.length = 0;
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {string[]} parts
+ */
+function cant(tracker, parts) {
+  const slot = tracker.slotAt(parts[2]);
+  const { pokemon, volatiles } = slot;
+  if (!pokemon) return;
+  const reason = tracker.lexicon.effect(parts[3]);
+  if (reason.kind === 'ability') noteAbility(pokemon, reason.id);
+  if (reason.kind === 'ability' && reason.id !== 'truant') {
+    note(tracker, OUTCOME.failed); // Damp and its like: it is the Pokémon with the ability that the line names
+    return;
+  }
+  const counts = loseTurn(tracker, slot, reason.id);
+  if (counts && parts[4]) slot.last.move = tracker.lexicon.move(parts[4]).id;
+  if (parts[4] && !parts[4].startsWith('[')) reveal(tracker, slot, parts[4]);
+  if (reason.id === 'slp' || reason.id === 'frz') pokemon.statusTurns++;
+  if (pokemon.shownAbility === 'truant' && tracker.lexicon.generation >= 5) loaf(tracker, volatiles, reason.id);
+  if (reason.id === 'recharge' || reason.id === 'flinch') volatiles.delete('mustrecharge');
+  if (tracker.lexicon.generation === 1 && reason.id !== 'partiallytrapped') {
+    tracker.sides[1 - slot.side.index].slots[0].volatiles.delete('partiallytrapped');
+  }
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {Slot} slot
+ * @param {string} reason
+ * @returns {boolean} whether it is this that counts for the turn
+ */
+export function loseTurn(tracker, slot, reason) {
+  const first = tracker.lexicon.generation === 1;
+  endUntilItActs(slot);
+  tracker.actor = tracker.acting = null;
+  slot.streak = 0;
+  if (!first || BREAKS_OFF_IN_FIRST.has(reason)) slot.volatiles.delete('twoturnmove');
+  if (first && BREAKS_OFF_IN_FIRST.has(reason)) for (const id of ['bide', 'lockedmove']) slot.volatiles.delete(id);
+  return tracker.beginAction(slot, 'cannot_move');
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {Map<string, number>} volatiles
+ * @param {string} reason why it did not move
+ */
+function loaf({ turn }, volatiles, reason) {
+  if (reason === 'truant' || reason === 'recharge') volatiles.delete('truant');
+  else if (!BEFORE_TRUANT.has(reason)) volatiles.set('truant', turn);
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {Slot} slot
+ * @param {string} name
+ */
+function reveal(tracker, slot, name) {
+  const facts = tracker.lexicon.move(name);
+  if (facts.belongs && slot.mimic?.id !== facts.id) slot.moves.reveal(facts.id);
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {string[]} parts
+ */
+function faint(tracker, parts) {
+  const slot = tracker.slotAt(parts[2]);
+  const pokemon = tracker.pokemonAt(parts[2]);
+  if (!pokemon || pokemon.fainted) return;
+  if (tracker.acting && tracker.acting !== slot) tracker.acting.last.outcome |= OUTCOME.knocked_out;
+  pokemon.hp = 0;
+  pokemon.fainted = true;
+  pokemon.setStatus('');
+  pokemon.terastallized = false;
+  pokemon.side.faints++;
+  if (slot.pokemon !== pokemon) return;
+  slot.leave();
+  slot.reset(slot.since);
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {number} bits
+ */
+export function note(tracker, bits) {
+  const { acting, actor } = tracker;
+  if (acting) acting.last.outcome |= bits;
+  if (actor && bits & BROKEN_OFF) breakOff(tracker, actor);
+}
+
+/**
+ * A move that does not come off leaves nothing behind.
+ * @param {Tracker} tracker
+ * @param {Slot} slot
+ */
+function breakOff({ lexicon, turn }, { volatiles, side, index, lastMove }) {
+  if (lexicon.generation > 1) volatiles.delete('lockedmove');
+  if (lexicon.generation >= 6 && lastMove && lexicon.move(lastMove).stalls) volatiles.delete('stall');
+  if (lastMove === 'wish' && side.wish[index] === 2) side.wish[index] = 0;
+  else if (lastMove === 'healingwish' || lastMove === 'lunardance') side.healingWish[index] = false;
+  else if (LEAVES_VOLATILE.has(lastMove) && volatiles.get(lastMove) === turn) volatiles.delete(lastMove);
+}
+
+/**
+ * @param {number} bits
+ * @returns {(tracker: Tracker, parts: string[]) => void}
+ */
+function outcome(bits) {
+  return (tracker, parts) => {
+    note(tracker, bits);
+    tracker.readTags(parts, 3);
+    if (tracker.from) noteCause(tracker, tracker.pokemonAt(tracker.of) ?? tracker.pokemonAt(parts[2]));
+  };
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {string[]} parts
+ */
+function prepare(tracker, parts) {
+  if (parts[4] === '[premajor]') return; // Chilly Reception only announces itself
+  const slot = tracker.slotAt(parts[2]);
+  slot.volatiles.set('twoturnmove', tracker.turn);
+  if (tracker.lexicon.move(parts[3]).id === 'skydrop' && parts[4]) {
+    tracker.slotAt(parts[4]).volatiles.set('skydrop', tracker.turn);
+  }
+}
+
+/**
+ * A charging move that strikes in the same turn.
+ * @param {Tracker} tracker
+ * @param {string[]} parts
+ */
+function anim(tracker, parts) {
+  tracker.slotAt(parts[2]).volatiles.delete('twoturnmove');
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {string[]} parts
+ */
+function mustRecharge(tracker, parts) {
+  tracker.slotAt(parts[2]).volatiles.set('mustrecharge', tracker.turn);
+}
+
+/** @type {[string, (tracker: Tracker, parts: string[]) => void][]} */
+export const actionLines = [
+  ['move', move],
+  ['cant', cant],
+  ['faint', faint],
+  ['-miss', outcome(OUTCOME.missed)],
+  ['-fail', outcome(OUTCOME.failed)],
+  ['-notarget', outcome(OUTCOME.failed)],
+  ['-immune', outcome(OUTCOME.immune)],
+  ['-crit', outcome(OUTCOME.critical)],
+  ['-supereffective', outcome(OUTCOME.super_effective)],
+  ['-resisted', outcome(OUTCOME.resisted)],
+  ['-prepare', prepare],
+  ['-anim', anim],
+  ['-mustrecharge', mustRecharge],
+];

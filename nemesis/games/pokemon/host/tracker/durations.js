@@ -1,0 +1,119 @@
+// How long things last, as far as the public or the seat of their setter can tell.
+
+import { NONE } from './state.js';
+
+/** @import { Pokemon } from './state.js' */
+/** @import { Tracker } from './tracker.js' */
+
+const LONGER = 8; // turns, if the right item is held
+/** @type {Record<string, string>} the item that makes a condition last longer */
+const LENGTHENED_BY = {
+  raindance: 'damprock', sunnyday: 'heatrock', sandstorm: 'smoothrock', hail: 'icyrock', snowscape: 'icyrock',
+  electricterrain: 'terrainextender', grassyterrain: 'terrainextender', mistyterrain: 'terrainextender',
+  psychicterrain: 'terrainextender', reflect: 'lightclay', lightscreen: 'lightclay', auroraveil: 'lightclay',
+};
+
+/** Something that began and may end by itself. */
+export class Duration {
+  /**
+   * @param {string} id
+   * @param {number} turns that it lasts; -1 without end
+   * @param {string} item that would make it last longer, or ''
+   * @param {Pokemon | null} setter
+   * @param {number} phase
+   */
+  constructor(id, turns, item, setter, phase) {
+    this.id = id;
+    this.began = phase;
+    this.layers = 1;
+    this.turns = turns;
+    this.item = item;
+    this.setter = item ? setter : null;
+    this.elapsed = 0;
+    this.publicTurns = item ? 0 : turns; // 0 while the public cannot tell
+    this.ownTurns = item ? 0 : turns; // the same for the setter's own seat
+    this.open = !!item; // whether the setter still holds what it held when this began
+    this.unsure = false; // whether even its own seat is not told what that was, as in replays
+    if (setter?.itemState === NONE) this.publicTurns = turns;
+    else if (setter?.item) this.learn(setter.item);
+  }
+
+  /** @param {string} item that the setter held, as is public now */
+  learn(item) {
+    if (this.open) this.publicTurns = item === this.item ? LONGER : this.turns;
+  }
+
+  /** @param {string} item that the setter held, as its seat knows */
+  learnAsOwner(item) {
+    this.ownTurns = item === this.item ? LONGER : this.turns;
+  }
+
+  /**
+   * @param {number} seat
+   * @returns {number} turns in all, or 0 if the seat cannot tell
+   */
+  total(seat) {
+    return this.ownTurns && this.setter?.side.index === seat ? this.ownTurns : this.publicTurns;
+  }
+
+  /**
+   * @param {number} seat
+   * @returns {number} turns left at least, or -1 without end
+   */
+  least(seat) {
+    if (this.turns < 0) return -1;
+    const left = (this.total(seat) || this.turns) - this.elapsed;
+    return left > 0 ? left : this.most(seat);
+  }
+
+  /**
+   * @param {number} seat
+   * @returns {number} turns left at most, or -1 without end
+   */
+  most(seat) {
+    return this.turns < 0 ? -1 : (this.total(seat) || LONGER) - this.elapsed;
+  }
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {string} id
+ * @param {Pokemon | null} setter
+ * @returns {Duration}
+ */
+export function begin({ lexicon, phase }, id, setter) {
+  const item = LENGTHENED_BY[id] ?? '';
+  return new Duration(id, lexicon.duration(id), item && lexicon.isPlayed(item) ? item : '', setter, phase);
+}
+
+/**
+ * The item that a Pokémon holds, or held until now, has become known.
+ * @param {Tracker} tracker
+ * @param {Pokemon} pokemon
+ * @param {string} item
+ */
+export function learnLengths(tracker, pokemon, item) {
+  for (const duration of lengthenable(tracker)) if (duration.setter === pokemon) duration.learn(item);
+}
+
+/**
+ * What a Pokémon holds from now on tells nothing of what it held before.
+ * @param {Tracker} tracker
+ * @param {Pokemon} pokemon
+ */
+export function closeLengths(tracker, pokemon) {
+  for (const duration of lengthenable(tracker)) if (duration.setter === pokemon) duration.open = false;
+}
+
+/**
+ * @param {Tracker} tracker
+ * @returns {Duration[]} all that an item may have made longer
+ */
+export function lengthenable({ weather, terrain, sides: [one, other] }) {
+  const all = [];
+  if (weather?.setter) all.push(weather);
+  if (terrain?.setter) all.push(terrain);
+  for (const condition of one.conditions.values()) if (condition.setter) all.push(condition);
+  for (const condition of other.conditions.values()) if (condition.setter) all.push(condition);
+  return all;
+}

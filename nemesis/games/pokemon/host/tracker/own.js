@@ -1,0 +1,232 @@
+// What a seat remembers of its own team beyond what its request says just now: who is who behind a disguise, the PP of
+// Pokémon on the bench, which items were held when a weather or a screen began, and whom it left at home.
+
+import { lengthenable } from './durations.js';
+import { fits } from './team.js';
+
+/** @import { Details } from './lexicon.js' */
+/** @import { Pokemon, Side } from './state.js' */
+/** @import { Tracker } from './tracker.js' */
+
+/** In the place of an own item that nobody can tell, which happens only where a replay is read. */
+export const HIDDEN_ITEM = '?';
+
+/** One own Pokémon. */
+export class Own {
+  /**
+   * @param {any} entry of a request
+   * @param {Tracker} tracker
+   */
+  constructor(entry, { lexicon }) {
+    this.ident = entry.ident;
+    this.entry = entry;
+    /** @type {Details} at the start of the battle */
+    this.details = lexicon.details(entry.details);
+    this.baseAbility = entry.baseAbility;
+    this.item = itemOf(entry);
+    this.itemBefore = ''; // the item at the decision before
+    this.maxHp = 0;
+    this.seen = false;
+    /** @type {Pokemon | null} what the public knows of it */
+    this.known = null;
+    /** @type {string[]} of its set, as soon as a request shows them */
+    this.moves = [];
+    /** @type {number[]} PP when they were last known exactly */
+    this.left = [];
+    /** @type {number[]} what the public had seen it spend by then */
+    this.spentBefore = [];
+    this.onField = false;
+    /** @type {Pokemon | null} as whom it stands there, if not as itself */
+    this.disguise = null;
+  }
+
+  /** @param {Tracker} tracker */
+  learnMoves({ lexicon }) {
+    for (const name of this.entry.moves) {
+      const { id, maxPp } = lexicon.move(name);
+      this.moves.push(id);
+      this.left.push(maxPp);
+      this.spentBefore.push(0);
+    }
+  }
+
+  /**
+   * @param {number} place of a move
+   * @returns {number} PP left
+   */
+  pp(place) {
+    if (!this.onField) return this.left[place];
+    return Math.max(0, this.left[place] - this.spentSince(place));
+  }
+
+  /**
+   * @param {number} place of a move
+   * @returns {number} what the public saw it spend since its PP were last known exactly, be it in disguise
+   */
+  spentSince(place) {
+    return this.spent(this.moves[place]) - this.spentBefore[place];
+  }
+
+  /**
+   * @param {string} id of a move
+   * @returns {number}
+   */
+  spent(id) {
+    const shown = publicMove(id);
+    return (this.known?.moves.spentOn(shown) ?? 0) + (this.disguise?.moves.spentOn(shown) ?? 0);
+  }
+
+  /**
+   * @param {Pokemon} shownAs
+   * @param {any[] | undefined} exact moves with PP, where the request tells them
+   */
+  standOnField(shownAs, exact) {
+    this.seen = true;
+    const disguise = shownAs === this.known ? null : shownAs;
+    for (let place = 0; place < this.moves.length; place++) if (exact) this.left[place] = exact[place].pp;
+    if (exact || disguise || !this.onField) this.disguise = disguise;
+    this.onField = true;
+    if (exact) this.spentBefore = this.moves.map((id) => this.spent(id));
+  }
+
+  leaveField() {
+    this.left = this.moves.map((_, place) => this.pp(place));
+    this.disguise = null;
+    this.onField = false;
+    this.spentBefore = this.moves.map((id) => this.spent(id));
+  }
+}
+
+/** All that one seat remembers. */
+export class Memory {
+  constructor() {
+    /** @type {Own[]} */
+    this.team = [];
+    /** @type {Map<string, Own>} */
+    this.byIdent = new Map();
+    /** @type {Own[]} those of the last request, in its order */
+    this.order = [];
+    /** @type {any} */
+    this.request = null;
+    this.identities = -1;
+  }
+
+  /**
+   * @param {Own[]} team as the first request shows it
+   */
+  meet(team) {
+    this.team = team;
+    this.byIdent = new Map(team.map((own) => [own.ident, own]));
+  }
+
+  /**
+   * @param {any} entry
+   * @param {Tracker} tracker
+   * @returns {Own} the one that is meant, of those that this request has not named yet
+   */
+  find(entry, { lexicon }) {
+    if (this.byIdent.size === this.team.length) return /** @type {Own} */ (this.byIdent.get(entry.ident));
+    const moves = entry.moves.map(lexicon.move);
+    const namesakes = this.team.filter((own) => own.ident === entry.ident && !this.order.includes(own));
+    const same = namesakes.find((own) => own.moves.every((id, index) => id === moves[index]?.id));
+    return same ?? namesakes[0];
+  }
+}
+
+/**
+ * @param {any} entry of a request
+ * @returns {string} the item; where a replay is read, a request may show a guess, from which nothing may follow
+ */
+function itemOf({ item, toldItem }) {
+  return toldItem ?? item;
+}
+
+/**
+ * @param {string} id
+ * @returns {string} how lines name the move: they do not tell the type of Hidden Power
+ */
+export function publicMove(id) {
+  return id.startsWith('hiddenpower') ? 'hiddenpower' : id;
+}
+
+/**
+ * Let a seat take in its request. Every request has to be shown once, in order, after the tracker has read what led to
+ * it.
+ * @param {Tracker} tracker
+ * @param {any} request
+ * @param {number} seat
+ * @returns {Memory}
+ */
+export function remember(tracker, request, seat) {
+  const memory = tracker.memories[seat];
+  if (memory.request === request) return memory;
+  memory.request = request;
+  const side = tracker.sides[seat];
+  const entries = request.side.pokemon;
+  if (!memory.team.length) memory.meet(entries.map((/** @type {any} */ entry) => new Own(entry, tracker)));
+  memory.order.length = 0;
+  for (const entry of entries) {
+    const own = memory.find(entry, tracker);
+    memory.order.push(own);
+    own.entry = entry;
+    own.itemBefore = own.item;
+    own.item = itemOf(entry);
+  }
+  if (memory.identities !== side.identities) recognise(memory, side);
+  memory.order.forEach((own, place) => follow(tracker, side, own, request, place));
+  learnOwnLengths(tracker, memory, seat);
+  return memory;
+}
+
+/**
+ * Find what the public knows of each own Pokémon.
+ * @param {Memory} memory
+ * @param {Side} side
+ */
+function recognise(memory, side) {
+  memory.identities = side.identities;
+  const open = side.team.slice();
+  for (const own of memory.team) {
+    const name = own.ident.slice(own.ident.indexOf(': ') + 2);
+    const fitting = open.filter((pokemon) => fits(pokemon, own.details));
+    const called = (/** @type {string} */ known) => fitting.find((pokemon) => pokemon.name === known);
+    own.known = called(name) ?? called('') ?? null;
+    if (own.known) open.splice(open.indexOf(own.known), 1);
+  }
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {Side} side
+ * @param {Own} own
+ * @param {any} request
+ * @param {number} place
+ */
+function follow(tracker, side, own, request, place) {
+  const onField = own.entry.active && place < tracker.activeSlots && !request.teamPreview;
+  const slot = onField ? side.slots[place] : null;
+  if (!own.moves.length && !slot?.transform) own.learnMoves(tracker);
+  if (!slot?.pokemon) {
+    if (own.onField) own.leaveField();
+    return;
+  }
+  const moves = request.active?.[place]?.moves;
+  const exact = moves?.length === own.moves.length && moves[0].pp !== undefined && !slot.transform && !slot.mimic;
+  own.standOnField(slot.pokemon, exact ? moves : undefined);
+}
+
+/**
+ * @param {Tracker} tracker
+ * @param {Memory} memory
+ * @param {number} seat
+ */
+function learnOwnLengths(tracker, memory, seat) {
+  for (const duration of lengthenable(tracker)) {
+    if (duration.ownTurns || duration.setter?.side.index !== seat) continue;
+    const setter = memory.team.find((own) => own.known === duration.setter);
+    const item = setter && (setter.itemBefore || setter.item);
+    if (item === undefined) continue;
+    if (item === HIDDEN_ITEM) duration.unsure = true;
+    else if (duration.open || !duration.unsure) duration.learnAsOwner(item);
+  }
+}

@@ -1,0 +1,190 @@
+// What a spectator knows of one battle, from its protocol lines alone.
+//
+// One tracker serves both seats: it holds what is public of either side, and a view adds to its own side what the
+// seat's request says. Nothing of the simulator is read but the lines, so that a live battle or a replay can be
+// followed just as well.
+
+import { actionLines } from './actions.js';
+import { activationLines } from './activations.js';
+import { effectLines } from './effects.js';
+import { fieldLines } from './field.js';
+import { healthLines } from './health.js';
+import { itemLines } from './items.js';
+import { lexiconOf } from './lexicon.js';
+import { Memory } from './own.js';
+import { Side } from './state.js';
+import { teamLines } from './team.js';
+import { turnLines } from './turns.js';
+
+/** @import { Dex, Effect } from './lexicon.js' */
+/** @import { Duration } from './durations.js' */
+/** @import { Pokemon, Slot } from './state.js' */
+/** @typedef {(tracker: Tracker, parts: string[]) => void} Handler */
+
+/** Lines that change nothing of what a player has to know. */
+const SILENT = [
+  'start', 'win', 'tie', 't:', 'message', '-message', '-hint', 'error', 'bigerror', 'debug', 'html', 'uhtml',
+  'uhtmlchange', 'chat', 'c', 'c:', 'j', 'J', 'l', 'L', 'n', 'N', 'inactive', 'inactiveoff', 'rated', 'tier', 'request',
+  'title', 'init', 'deinit', 'seed', 'warning', 'askreg', 'tempnotify', 'tempnotifyoff', 'unlink', 'hidelines', '-ohko',
+  '-hitcount', '-combine', '-waiting', '-nothing', '-center', '-zbroken', '-candynamax', 'b', 'B', 'join', 'leave',
+  'name', 'expire', 'badge',
+];
+
+/** @type {[string, Handler][]} */
+const setUpLines = [
+  ['player', (tracker, parts) => {
+    tracker.sideAt(parts[2]).playerName = parts[3];
+  }],
+  ['gametype', (tracker, parts) => {
+    tracker.activeSlots = parts[2] === 'singles' ? 1 : 2;
+  }],
+  ['gen', (tracker, parts) => {
+    if (Number(parts[2]) >= 7) tracker.hpScale = 100;
+  }],
+  ['rule', (tracker, parts) => {
+    if (parts[2].startsWith('HP Percentage Mod')) tracker.hpScale = 100;
+  }],
+];
+
+/** @type {Map<string, Handler | null>} */
+const HANDLERS = new Map([
+  ...SILENT.map((type) => /** @type {[string, null]} */ ([type, null])),
+  ...setUpLines, ...teamLines, ...turnLines, ...actionLines, ...healthLines, ...effectLines, ...activationLines,
+  ...itemLines, ...fieldLines,
+]);
+
+export class Tracker {
+  /** @param {Dex} dex of the format */
+  constructor(dex) {
+    this.lexicon = lexiconOf(dex);
+    this.activeSlots = 1;
+    this.hpScale = 48; // parts of which HP are shown
+    this.turn = 0;
+    this.phase = 0; // counts the stretches of a turn, so that it can be told what came before what
+    this.sides = [new Side(this, 0), new Side(this, 1)];
+    this.memories = [new Memory(), new Memory()]; // what each seat knows besides, and no other
+    /** @type {Duration | null} */
+    this.weather = null;
+    /** @type {Duration | null} */
+    this.terrain = null;
+    /** @type {Map<string, Duration>} */
+    this.rooms = new Map();
+    /** @type {Slot | null} whose move is being carried out */
+    this.actor = null;
+    /** @type {Slot | null} the same, if it is the action that counts for the turn */
+    this.acting = null;
+    this.turnIsFresh = true;
+    this.actionsOfTurn = 0; // counts turns in which somebody acted
+    this.order = 0;
+    /** @type {Effect | null} the `[from]` of the line that was read last by `readTags` */
+    this.from = null;
+    this.of = '';
+    /** @type {(Pokemon | null)[]} who swap items */
+    this.trick = [];
+    /** @type {Pokemon | null} */
+    this.chewsAgain = null;
+    /** @type {Map<string, number>} kinds of lines and effects that nobody expected, with how often they came */
+    this.unknown = new Map();
+  }
+
+  /**
+   * Read lines as a spectator: of a line that is split in two, only the public half.
+   * @param {string[]} lines
+   * @param {number} from
+   * @param {number} to
+   */
+  read(lines, from, to) {
+    for (let place = from; place < to; place++) {
+      const line = lines[place];
+      if (line.charCodeAt(0) !== 124) continue; // 124 is |
+      const end = line.indexOf('|', 1);
+      const type = end < 0 ? line.slice(1) : line.slice(1, end);
+      if (type === 'split') {
+        place++;
+        continue;
+      }
+      const handler = HANDLERS.get(type);
+      if (handler) handler(this, line.split('|'));
+      else if (handler === undefined) this.countUnknown(type);
+    }
+  }
+
+  /**
+   * Note what a slot does in this turn: the first action counts, but a move rather than a turn lost before it.
+   * @param {Slot} slot
+   * @param {'move' | 'switch' | 'cannot_move'} kind
+   * @returns {boolean} whether it is this that counts
+   */
+  beginAction({ last }, kind) {
+    if (this.turnIsFresh) {
+      this.turnIsFresh = false;
+      this.actionsOfTurn++;
+      this.order = 0;
+    }
+    const again = last.turn === this.actionsOfTurn;
+    if (again && !(last.kind === 'cannot_move' && kind === 'move')) return false;
+    if (!again) last.order = ++this.order;
+    last.turn = this.actionsOfTurn;
+    last.kind = kind;
+    last.move = '';
+    last.side = last.slot = -1;
+    last.outcome = 0;
+    return true;
+  }
+
+  /** @param {string} what */
+  countUnknown(what) {
+    this.unknown.set(what, (this.unknown.get(what) ?? 0) + 1);
+  }
+
+  /**
+   * @param {string} ident such as `p1a: Pikachu`
+   * @returns {Side}
+   */
+  sideAt(ident) {
+    return this.sides[ident.charCodeAt(1) - 49];
+  }
+
+  /**
+   * @param {string} ident
+   * @returns {Slot} that of its letter, or the first one if it has none
+   */
+  slotAt(ident) {
+    return this.sides[ident.charCodeAt(1) - 49].slots[ident.charCodeAt(2) === 98 ? 1 : 0];
+  }
+
+  /**
+   * @param {string} ident
+   * @returns {string}
+   */
+  nameIn(ident) {
+    return ident.slice(ident.indexOf(': ') + 2);
+  }
+
+  /**
+   * @param {string} ident with the letter of a slot, or without; a few lines have but a name
+   * @returns {Pokemon | null}
+   */
+  pokemonAt(ident) {
+    if (ident.charCodeAt(3) === 58) return this.slotAt(ident).pokemon; // 58 is :
+    if (ident.charCodeAt(2) !== 58) return null;
+    const name = this.nameIn(ident);
+    return this.sideAt(ident).team.find((pokemon) => pokemon.name === name) ?? null;
+  }
+
+  /**
+   * Find `[from] EFFECT` and `[of] POKEMON` in a line.
+   * @param {string[]} parts
+   * @param {number} first
+   */
+  readTags(parts, first) {
+    this.from = null;
+    this.of = '';
+    for (let place = first; place < parts.length; place++) {
+      const part = parts[place];
+      if (part.charCodeAt(0) !== 91) continue; // 91 is [
+      if (part.startsWith('[from]')) this.from = this.lexicon.effect(part.slice(6));
+      else if (part.startsWith('[of]')) this.of = part.slice(part.charCodeAt(4) === 32 ? 5 : 4);
+    }
+  }
+}

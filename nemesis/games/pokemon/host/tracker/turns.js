@@ -1,0 +1,79 @@
+// The passing of turns, and what changes with them.
+
+import { passTurn } from './field.js';
+
+/** @import { Pokemon, Slot } from './state.js' */
+/** @import { Tracker } from './tracker.js' */
+
+const MOST_TOXIC = 15;
+const FOR_TWO_TURNS = ['mustrecharge', 'lockon'];
+const MOST_LOCKED = 2; // turns after the first one
+
+/**
+ * @param {Tracker} tracker
+ * @param {string[]} parts
+ */
+function nextTurn(tracker, parts) {
+  tracker.turn = Number(parts[2]);
+  tracker.turnIsFresh = true;
+  tracker.actor = tracker.acting = null;
+  for (const side of tracker.sides) for (const slot of side.slots) endOfTurn(slot);
+}
+
+/** @param {Tracker} tracker */
+function upkeep(tracker) {
+  passTurn(tracker);
+  for (const side of tracker.sides) {
+    for (const slot of side.slots) {
+      if (!slot.pokemon || slot.pokemon.fainted) continue;
+      endOfTurn(slot);
+      wear(tracker, slot, slot.pokemon);
+    }
+  }
+}
+
+/**
+ * What a turn changes without a line of its own.
+ * @param {Tracker} tracker
+ * @param {Slot} slot
+ * @param {Pokemon} pokemon
+ */
+function wear({ lexicon, phase, turn }, { volatiles, stallTurn, lockedTurn }, pokemon) {
+  const { generation } = lexicon;
+  if (generation >= 3 && pokemon.status === 'tox' && pokemon.statusBegan < phase) {
+    pokemon.statusTurns = Math.min(pokemon.statusTurns + 1, MOST_TOXIC);
+  }
+  const loafs = generation <= 4 && pokemon.shownAbility === 'truant';
+  if (loafs && !volatiles.delete('truant')) volatiles.set('truant', turn);
+  if (!volatiles.size || generation === 1) return;
+  if (stallTurn !== turn) volatiles.delete('stall');
+  const locked = volatiles.get('lockedmove');
+  const spent = locked !== undefined && turn - locked >= MOST_LOCKED;
+  if (lockedTurn !== turn || spent) volatiles.delete('lockedmove');
+  for (const id of FOR_TWO_TURNS) {
+    const began = volatiles.get(id);
+    if (began !== undefined && began < turn) volatiles.delete(id);
+  }
+}
+
+/** @param {Slot} slot */
+function endOfTurn(slot) {
+  for (const id of slot.untilTurnEnds) slot.volatiles.delete(id);
+  slot.untilTurnEnds.length = 0;
+}
+
+/**
+ * An empty line parts the actions of a turn from what happens at its end.
+ * @param {Tracker} tracker
+ */
+function gap(tracker) {
+  tracker.phase++;
+  tracker.actor = tracker.acting = null;
+}
+
+/** @type {[string, (tracker: Tracker, parts: string[]) => void][]} */
+export const turnLines = [
+  ['turn', nextTurn],
+  ['upkeep', upkeep],
+  ['', gap],
+];
