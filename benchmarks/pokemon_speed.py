@@ -8,9 +8,9 @@ Side by side, each free to use the whole machine, with the same teams and unifor
 A decision is one answer of one seat to one request. Seconds are those of the clock, after a warm-up.
 
 The limit: the stock and the overlaid simulator alone on one core, with nothing tracked, encoded or sent
-(host/tools/speed.js, per second of the processor that the simulator itself uses). The share of the limit is that of a pool with one host, by
-the clock and per second of that host's processor time. The costs are the parts of that host's time, by its own clock;
-`waiting` is for actions to come.
+(host/tools/speed.js, per second of the processor that the simulator itself uses). The share of the limit is that of a
+pool with one host, by the clock and per second of that host's processor time. The costs are the parts of that host's
+time, by its own clock; `waiting` is for actions to come.
 """
 
 import json

@@ -3,7 +3,8 @@
     python -m nemesis.games.pokemon.dex_export
 
 `host/tools/dex.js` prints the plain facts of every mod; here each becomes the numbers of its columns. A few effects
-exist in the dex as program text only. Those of items are read from their descriptions; those of moves and abilities are listed.
+exist in the dex as program text only. Those of items are read from their descriptions; those of moves and abilities are
+listed.
 """
 
 import json

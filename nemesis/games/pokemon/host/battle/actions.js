@@ -1,16 +1,16 @@
-// What a seat may do, read from its request alone: request → legal mask, action index → Showdown choice, and back.
+// Which actions are legal, from a request alone: request → legal mask, action index → Showdown choice, and back.
 //
-// Singles, 20 actions: 0–3 moves, 4–7 the same with the gimmick, 8–13 switch to place 1–6 of the request, 14–19 lead at
-// team preview. Doubles, 45 · 45 + 90: the first slot's option · 45 + the second slot's, then the picks at team preview.
-// An option is 10 · move + 5 · gimmick + target (−2, −1, none, +1, +2), or 40–43 a switch, or 44 a pass. `actions.py`
-// holds the same spaces.
+// Singles, 20 actions: 0–3 moves, 4–7 the same with the gimmick, 8–13 switch to place 1–6 of the request, 14–19 lead
+// at team preview. Doubles, 45 · 45 + 90: the first slot's option · 45 + the second slot's, then the picks at team
+// preview. An option is 10 · move + 5 · gimmick + target (−2, −1, none, +1, +2), or 40–43 a switch, or 44 a pass.
+// `actions.py` defines the same spaces.
 //
-// Everything that the simulator accepts is legal, each choice under one index. A move that aims at nothing in particular
-// has the target "none" and no other. A target may have fainted: the request does not tell which foes stand, and to the
-// simulator the choices differ.
+// Everything that the simulator accepts is legal, and each choice has one index. A move without a choice of target has
+// the target "none" only. A target may have fainted: the request does not show which foes are left, and the simulator
+// treats the choices as different.
 
-import { hasBit, maskSize, setBit } from './masks.js';
 import { moveText, plainTeam, plainTurn, teamText } from './choices.js';
+import { hasBit, maskSize, setBit } from './masks.js';
 import {
   AIMLESS, AIMS, MEGA, MEGA_X, MEGA_Y, NONE, NO_TARGET, TARGETS, aimOf, gimmickOf, hasFainted, isReviving, mustPass,
 } from './requests.js';
@@ -21,7 +21,7 @@ import {
  * @typedef {object} ActionSpace
  * @property {number} size
  * @property {(request: Request, bits: Uint8Array) => void} mask sets the bits of legal actions
- * @property {(request: Request, index: number) => string} choice of an action; the simulator refuses it if it is not legal
+ * @property {(request: Request, index: number) => string} choice text of an action; the simulator refuses it if it is not legal
  * @property {(request: Request, choice: string) => number} index of a choice, or -1 if it is not legal
  */
 
@@ -39,7 +39,7 @@ export const PASS = SWITCH + SWITCHES;
 export const OPTIONS = PASS + 1;
 export const TURNS = OPTIONS * OPTIONS;
 
-/** Two leads and two others of six, each pair in ascending order, as places from 0. */
+/** Two leads and two others out of six, each pair in ascending order, as places from 0. */
 export const PICKS = pairs([0, 1, 2, 3, 4, 5]).flatMap((leads) =>
   pairs([0, 1, 2, 3, 4, 5].filter((place) => !leads.includes(place))).map((others) => [...leads, ...others]),
 );
@@ -109,7 +109,7 @@ function singles(brought) {
  * @returns {[number, ActionSpace['mask'], ActionSpace['choice']]}
  */
 function doubles(brought) {
-  const benchOnly = brought > SWITCHES; // then the four switches leave out the active places
+  const benchOnly = brought > SWITCHES;
   const legalPicks = [0, 1, 2, 3, 4, 5, 6].map(picksOf);
   const first = new OptionList();
   const second = new OptionList();
@@ -120,8 +120,8 @@ function doubles(brought) {
       for (const pick of legalPicks[Math.min(request.side.pokemon.length, TEAM)]) setBit(bits, TURNS + pick);
       return;
     }
-    list(request, 0, first);
-    list(request, 1, second);
+    listOptions(request, 0, benchOnly, first);
+    listOptions(request, 1, benchOnly, second);
     const { options, claims } = second;
     for (let one = 0; one < first.length; one++) {
       const row = first.options[one] * OPTIONS;
@@ -132,67 +132,17 @@ function doubles(brought) {
     }
   }
 
-  /** @type {(request: Request, slot: number, options: OptionList) => void} */
-  function list(request, slot, options) {
-    options.length = 0;
-    if (mustPass(request, slot)) {
-      options.add(PASS, NONE);
-    } else if (request.forceSwitch) {
-      listSwitches(request, slot, options);
-      listPass(request, request.forceSwitch, options);
-    } else if (request.active) {
-      const active = request.active[slot];
-      listMoves(active, slot, NONE, options);
-      const gimmick = gimmickOf(active);
-      if (gimmick !== NONE) listMoves(active, slot, gimmick, options);
-      if (!active.trapped) listSwitches(request, slot, options);
-    }
-  }
-
-  /** @type {(request: Request, slot: number, options: OptionList) => void} */
-  function listSwitches(request, slot, options) {
-    const { pokemon } = request.side;
-    const reviving = isReviving(request, slot);
-    for (let number = 0; number < SWITCHES; number++) {
-      const place = placeOf(request, slot, number);
-      if (place >= pokemon.length || (place < 2 && !reviving)) continue;
-      if (hasFainted(pokemon[place]) === reviving) options.add(SWITCH + number, SWITCH + number);
-    }
-  }
-
-  /**
-   * @param {Request} request
-   * @param {number} slot
-   * @param {number} number of the switch, from 0
-   * @returns {number} the place in the request that it names
-   */
-  function placeOf(request, slot, number) {
-    if (!benchOnly) return number;
-    if (!isReviving(request, slot)) return number + 2;
-    const { pokemon } = request.side;
-    let place = 0;
-    for (let left = number; place < pokemon.length; place++) if (hasFainted(pokemon[place]) && left-- === 0) break;
-    return place;
-  }
-
   /** @type {ActionSpace['choice']} */
   function choice(request, index) {
     if (index >= TURNS) return teamText(request, PICKS[index - TURNS], brought);
-    return `${optionText(request, 0, Math.floor(index / OPTIONS))}, ${optionText(request, 1, index % OPTIONS)}`;
-  }
-
-  /** @type {(request: Request, slot: number, option: number) => string} */
-  function optionText(request, slot, option) {
-    if (option === PASS) return 'pass';
-    if (option >= SWITCH) return `switch ${placeOf(request, slot, option - SWITCH) + 1}`;
-    const [move, aim] = [Math.floor(option / (2 * TARGETS.length)), option % (2 * TARGETS.length)];
-    return moveText(request, slot, move, aim >= TARGETS.length, aim % TARGETS.length);
+    const [one, other] = [Math.floor(index / OPTIONS), index % OPTIONS];
+    return `${optionText(request, 0, benchOnly, one)}, ${optionText(request, 1, benchOnly, other)}`;
   }
 
   return [TURNS + PICKS.length, mask, choice];
 }
 
-/** What one slot may do. Two slots may not both do what claims the same Pokémon, gimmick or pass. */
+/** The options of one slot. Two slots cannot use options that claim the same Pokémon, gimmick or pass. */
 class OptionList {
   options = new Uint8Array(OPTIONS);
   claims = new Uint8Array(OPTIONS);
@@ -206,6 +156,63 @@ class OptionList {
     this.options[this.length] = option;
     this.claims[this.length++] = claim;
   }
+}
+
+/**
+ * @param {Request} request
+ * @param {number} slot
+ * @param {boolean} benchOnly whether the four switches exclude the active places
+ * @param {OptionList} options is overwritten
+ */
+function listOptions(request, slot, benchOnly, options) {
+  options.length = 0;
+  if (mustPass(request, slot)) {
+    options.add(PASS, NONE);
+  } else if (request.forceSwitch) {
+    listSwitches(request, slot, benchOnly, options);
+    listPass(request, request.forceSwitch, options);
+  } else if (request.active) {
+    const active = request.active[slot];
+    listMoves(active, slot, NONE, options);
+    const gimmick = gimmickOf(active);
+    if (gimmick !== NONE) listMoves(active, slot, gimmick, options);
+    if (!active.trapped) listSwitches(request, slot, benchOnly, options);
+  }
+}
+
+/** @type {(request: Request, slot: number, benchOnly: boolean, options: OptionList) => void} */
+function listSwitches(request, slot, benchOnly, options) {
+  const { pokemon } = request.side;
+  const reviving = isReviving(request, slot);
+  for (let number = 0; number < SWITCHES; number++) {
+    const place = placeOf(request, slot, benchOnly, number);
+    if (place >= pokemon.length || (place < 2 && !reviving)) continue;
+    if (hasFainted(pokemon[place]) === reviving) options.add(SWITCH + number, SWITCH + number);
+  }
+}
+
+/**
+ * @param {Request} request
+ * @param {number} slot
+ * @param {boolean} benchOnly
+ * @param {number} number of the switch, from 0
+ * @returns {number} its place in the request
+ */
+function placeOf(request, slot, benchOnly, number) {
+  if (!benchOnly) return number;
+  if (!isReviving(request, slot)) return number + 2;
+  const { pokemon } = request.side;
+  let place = 0;
+  for (let left = number; place < pokemon.length; place++) if (hasFainted(pokemon[place]) && left-- === 0) break;
+  return place;
+}
+
+/** @type {(request: Request, slot: number, benchOnly: boolean, option: number) => string} */
+function optionText(request, slot, benchOnly, option) {
+  if (option === PASS) return 'pass';
+  if (option >= SWITCH) return `switch ${placeOf(request, slot, benchOnly, option - SWITCH) + 1}`;
+  const [move, aim] = [Math.floor(option / (2 * TARGETS.length)), option % (2 * TARGETS.length)];
+  return moveText(request, slot, move, aim >= TARGETS.length, aim % TARGETS.length);
 }
 
 /**
@@ -225,7 +232,7 @@ function listMoves(active, slot, gimmick, options) {
 }
 
 /**
- * A slot may stay empty where there are fewer Pokémon to come in than slots to fill.
+ * A slot may stay empty if fewer Pokémon can come in than there are slots to fill.
  * @param {Request} request
  * @param {boolean[]} forced
  * @param {OptionList} options
@@ -252,7 +259,7 @@ export function switchOption(request, slot, place, brought) {
 }
 
 /**
- * The picks that differ for a team: a small one leaves places empty, which stay at the back.
+ * The distinct picks of a team. A small team leaves places empty, which stay at the back.
  * @param {number} members
  * @returns {number[]}
  */

@@ -1,4 +1,4 @@
-// The matches of one host, in numbered slots, and the arrays that their decisions are written into.
+// The matches of one host in numbered slots, and the arrays that hold their waiting decisions.
 
 /** @import { Recording, Rules, Setup } from './match.js' */
 
@@ -15,10 +15,10 @@ const SEATS = 2;
  * @property {any} vocabulary
  * @property {string} format
  * @property {{slots: 1 | 2, brought: number, generated: boolean}} facts of the format
- * @property {number} slots matches in flight
+ * @property {number} slots concurrent matches
  * @property {boolean} sheets
  * @property {number} turnLimit
- * @property {Record<string, number>} reasons why a match ends, by name
+ * @property {Record<string, number>} reasons end reasons by name
  */
 
 export class Arena {
@@ -54,42 +54,43 @@ export class Arena {
   }
 
   /**
-   * Answer all waiting decisions, begin new matches and write down the next decisions.
+   * Answer all waiting decisions, start new matches and write the next decisions.
    * @param {Buffer} body number of actions, actions, new matches as JSON
    * @returns {Uint8Array[]} the parts of the reply
    */
   step(body) {
     const arrived = performance.now();
     const count = body.readInt32LE(0);
-    if (count !== this.waiting) throw new Error(`${this.waiting} decisions wait, but ${count} actions came.`);
+    if (count !== this.waiting) throw new Error(`${this.waiting} decisions are waiting, but ${count} actions were sent.`);
     for (let row = 0; row < count; row++) {
       const [slot, seat] = [this.places[2 * row], this.places[2 * row + 1]];
       const match = /** @type {Match} */ (this.matches[slot]);
       const request = match.request(seat);
       if (request) match.choose(seat, this.space.choice(request, body.readInt16LE(4 + 2 * row)));
     }
-    const begun = body.subarray(4 + 2 * count);
-    if (begun.length) {
-      for (const { slot, setup } of JSON.parse(begun.toString())) this.matches[slot] = new Match(this.rules, setup);
+    const setups = body.subarray(4 + 2 * count);
+    if (setups.length) {
+      for (const { slot, setup } of JSON.parse(setups.toString())) this.matches[slot] = new Match(this.rules, setup);
     }
     return this.reply(arrived);
   }
 
   /**
    * @param {{slot: number, recording: Recording}[]} matches
-   * @returns {Uint8Array[]} the decisions that wait in them
+   * @returns {Uint8Array[]} the reply with their waiting decisions
    */
   restore(matches) {
-    const begun = performance.now();
+    const started = performance.now();
     this.matches.fill(null);
     const view = new Int16Array(this.viewSize);
     for (const { slot, recording } of matches) {
       this.matches[slot] = replay(this.rules, recording, (match) => {
         match.track();
-        for (const seat of match.waiting()) this.write(view, match.tracker, match.request(seat), seat, 0); // to remember
+        // Writing a view also updates what the seat remembers.
+        for (const seat of match.waiting()) this.write(view, match.tracker, match.request(seat), seat, 0);
       });
     }
-    return this.reply(begun);
+    return this.reply(started);
   }
 
   snapshot() {
@@ -107,8 +108,8 @@ export class Arena {
   }
 
   /**
-   * Write down the decisions that wait and the matches that ended.
-   * @param {number} since when the simulator began to work
+   * Write the waiting decisions and the matches that ended.
+   * @param {number} since time at which the simulator started
    */
   reply(since) {
     const simulated = performance.now();
@@ -155,7 +156,7 @@ export class Arena {
         row++;
       }
       if (match.result) {
-        // its view could not be written: take back its rows
+        // Its view could not be written, so remove its rows.
         this.views.fill(0, first * this.viewSize, row * this.viewSize);
         this.masks.fill(0, first * this.maskSize, row * this.maskSize);
         row = first;
@@ -164,7 +165,7 @@ export class Arena {
     this.waiting = row;
   }
 
-  /** Take the matches that have ended out of their slots. */
+  /** Remove the matches that have ended from their slots. */
   clearEnded() {
     /** @type {{slot: number, winner: number, reason: number, problem: string, recording: Recording}[]} */
     const results = [];
@@ -181,7 +182,7 @@ export class Arena {
 /**
  * @param {Match} match
  * @param {any} simulator
- * @returns {string[]} the battle as a spectator saw it
+ * @returns {string[]} the battle as a spectator sees it
  */
 function simulatorLog(match, simulator) {
   return simulator.extractChannelMessages(match.battle.log.join('\n'), [0])[0];

@@ -1,4 +1,4 @@
-// The words of a choice, as Showdown takes them: written in one way, and read in any that the simulator accepts.
+// The text of a choice. It is written in one form, and read in any form that the simulator accepts.
 
 import { AIMS, DYNAMAX, GIMMICKS, NO_TARGET, TARGETS, aimOf, gimmickOf, mustPass } from './requests.js';
 
@@ -22,14 +22,14 @@ export function moveText(request, slot, move, withGimmick, target) {
   if (target !== NO_TARGET) words.push(TARGETS[target]);
   if (withGimmick) {
     const active = request.active?.[slot];
-    words.push((active && GIMMICKS[gimmickOf(active)]) || 'gimmick'); // none is offered: the simulator must refuse it
+    words.push((active && GIMMICKS[gimmickOf(active)]) || 'gimmick'); // none is available: the simulator must refuse it
   }
   return words.join(' ');
 }
 
 /**
  * @param {Request} request
- * @param {number[]} places those that are picked by name; the others follow in their order
+ * @param {number[]} places the picked ones; the others follow in order
  * @param {number} brought
  */
 export function teamText(request, places, brought) {
@@ -39,7 +39,7 @@ export function teamText(request, places, brought) {
 }
 
 /**
- * A choice of a team as an action space words it: who leads and who follows matters, but not in which order.
+ * A team choice in the form that an action space writes. Leads and the rest are distinct groups, each in any order.
  * @param {Request} request
  * @param {string} text such as "team 3, 1, 2" or "team 312"
  * @param {number} slots
@@ -54,7 +54,7 @@ export function plainTeam(request, text, slots, brought) {
 }
 
 /**
- * A choice for a turn as an action space words it.
+ * A choice for a turn in the form that an action space writes.
  * @param {Request} request
  * @param {string} text such as "move tackle 1 terastal, switch 3"; a slot that can only pass may be left out
  * @param {number} slots
@@ -89,7 +89,7 @@ function plainPart(active, slot, slots, text) {
   }
   const id = name.toLowerCase().replace(/[^a-z0-9]/g, '').replace(/^hiddenpower.*/, 'hiddenpower');
   const move = /^\d$/.test(name) ? Number(name) - 1 : active.moves.findIndex((option) => option.id === id);
-  if (gimmick === GIMMICKS[DYNAMAX] && active.maxMoves && !active.canDynamax) gimmick = ''; // it is in force already
+  if (gimmick === GIMMICKS[DYNAMAX] && active.maxMoves && !active.canDynamax) gimmick = ''; // it is already active
   const aim = aimOf(active, move, GIMMICKS.indexOf(gimmick)) ?? '';
   if (slots === 1 || !AIMS[slot].has(aim)) target = '';
   return ['move', move + 1, target, gimmick].filter(Boolean).join(' ');

@@ -1,22 +1,22 @@
-// One battle between two seats: it is begun from a set-up, fed with choices, and remembers both, so that it can be played again.
+// One battle between two seats. It starts from a set-up, takes choices, and records both, so that it can be replayed.
 
 import { Tracker } from '../tracker/tracker.js';
 
-const MOST_REFUSALS = 3;
+const MAX_REFUSALS = 3;
 const SEATS = /** @type {const} */ (['p1', 'p2']);
 
 /**
- * All that a match needs to begin.
+ * Everything that a match needs to start.
  * @typedef {object} Setup
  * @property {string} seed of the battle, as the simulator's PRNG takes it
- * @property {[string, string]} teams packed, or the seeds of teams that the simulator draws
+ * @property {[string, string]} teams packed, or the seeds of teams that the simulator generates
  */
 
 /**
- * A match as far as it went: with it, the simulator plays the same battle again.
+ * A match so far. The simulator replays the same battle from it.
  * @typedef {object} Recording
  * @property {Setup} setup
- * @property {[number, string][]} choices seat and choice in the order in which they were made, refused ones included
+ * @property {[number, string][]} choices seat and choice, in the order they were made, including refused ones
  */
 
 /**
@@ -28,7 +28,7 @@ const SEATS = /** @type {const} */ (['p1', 'p2']);
  * @property {boolean} generated
  * @property {boolean} sheets
  * @property {number} turnLimit
- * @property {Record<string, number>} reasons why a match ends, by name
+ * @property {Record<string, number>} reasons end reasons by name
  */
 
 export class Match {
@@ -41,14 +41,14 @@ export class Match {
     /** @type {Recording} */
     this.recording = { setup, choices: [] };
     this.refusals = [0, 0];
-    /** @type {any[]} the request that each seat answered last */
+    /** @type {any[]} the last request that each seat answered */
     this.answered = [null, null];
     /** @type {{winner: number, reason: number, problem: string} | null} */
     this.result = null;
     this.tracker = new Tracker(rules.dex);
     this.tracked = 0;
     this.guard(() => {
-      this.battle = begin(rules, setup);
+      this.battle = startBattle(rules, setup);
       if (rules.sheets && this.battle.requestState === 'teampreview') this.battle.showOpenTeamSheets();
     });
   }
@@ -74,7 +74,7 @@ export class Match {
    * @param {string} choice
    */
   choose(seat, choice) {
-    if (this.result) return; // the other seat's choice has ended it
+    if (this.result) return; // the other seat's choice ended it
     this.recording.choices.push([seat, choice]);
     this.guard(() => {
       const side = this.battle.sides[seat];
@@ -82,16 +82,16 @@ export class Match {
       if (this.battle.choose(SEATS[seat], choice)) {
         this.answered[seat] = request;
         this.refusals[seat] = 0;
-        this.judge();
-      } else if (++this.refusals[seat] >= MOST_REFUSALS) {
+        this.checkEnd();
+      } else if (++this.refusals[seat] >= MAX_REFUSALS) {
         this.end(-1, this.rules.reasons.REFUSED, `${choice}: ${side.choice.error}`);
       } else {
-        side.clearChoice(); // what was accepted before the refusal must not bind the next try
+        side.clearChoice(); // parts accepted before the refusal must not constrain the next try
       }
     });
   }
 
-  /** Let the tracker read what happened since it last did. */
+  /** Let the tracker read the new lines. */
   track() {
     const { log } = this.battle;
     this.guard(() => {
@@ -100,25 +100,26 @@ export class Match {
     });
   }
 
-  /** Forget the battle but for its recording. */
+  /** Release the battle, but keep its recording. */
   close() {
     this.battle?.destroy();
     this.battle = null;
   }
 
   /**
-   * A simulator that throws voids this match and no other.
+   * An error of the simulator voids this match only.
    * @param {() => void} action
    */
   guard(action) {
     try {
       action();
     } catch (error) {
-      this.end(-1, this.rules.reasons.SIMULATOR_FAILURE, error instanceof Error ? (error.stack ?? error.message) : String(error));
+      const problem = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      this.end(-1, this.rules.reasons.SIMULATOR_FAILURE, problem);
     }
   }
 
-  judge() {
+  checkEnd() {
     const { battle, rules } = this;
     if (battle.ended) {
       const winner = battle.sides.findIndex((/** @type {any} */ side) => side.name === battle.winner);
@@ -142,7 +143,7 @@ export class Match {
  * @param {Rules} rules
  * @param {Setup} setup
  */
-function begin({ simulator, format, generated }, { seed, teams }) {
+function startBattle({ simulator, format, generated }, { seed, teams }) {
   const [one, other] = teams.map((team) => (generated ? { seed: team } : { team }));
   return new simulator.Battle({
     formatid: format.id,
@@ -154,10 +155,10 @@ function begin({ simulator, format, generated }, { seed, teams }) {
 }
 
 /**
- * Play a recorded match again.
+ * Replay a recorded match.
  * @param {Rules} rules
  * @param {Recording} recording
- * @param {(match: Match) => void} [look] is called before each round of choices, as it was when they were made
+ * @param {(match: Match) => void} [look] is called before each round of choices, in the state in which they were made
  * @returns {Match}
  */
 export function replay(rules, { setup, choices }, look) {

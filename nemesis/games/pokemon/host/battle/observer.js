@@ -1,5 +1,5 @@
-// Follows battles that are played elsewhere, as one seat of each is told of them: protocol lines and requests in, the same
-// view records and legal masks out as those of the battles that a host plays itself, and actions back as choices.
+// Follows battles that are played elsewhere, from the messages to one seat. Protocol lines and requests come in; the same
+// view records and legal masks go out as for the host's own battles. Actions are turned into choices.
 
 /** @import { ActionSpace } from './actions.js' */
 /** @import { Request } from './requests.js' */
@@ -9,13 +9,13 @@ import { maskSize } from './masks.js';
 import { Tracker } from '../tracker/tracker.js';
 
 /**
- * What a battle's seat was told since the last time.
+ * What a battle's seat was sent since the last time.
  * @typedef {object} News
  * @property {string} battle any name
  * @property {number} seat
  * @property {string[]} lines
  * @property {Request} request to be answered
- * @property {number} refusals choices that were refused since the request before
+ * @property {number} refusals choices that were refused since the previous request
  */
 
 export class Observer {
@@ -33,13 +33,13 @@ export class Observer {
     this.maskSize = maskSize(space.size);
     /** @type {Map<string, Tracker>} */
     this.trackers = new Map();
-    /** @type {Map<string, Request>} what each battle's seat was asked last */
+    /** @type {Map<string, Request>} the last request to each battle's seat */
     this.requests = new Map();
   }
 
   /**
-   * @param {News[]} news at most one of a battle
-   * @returns {{views: string, masks: string}} rows of both, one for each of the news, in base 64
+   * @param {News[]} news at most one per battle
+   * @returns {{views: string, masks: string}} rows of both, one per item of news, in base64
    */
   observe(news) {
     const views = new Int16Array(news.length * this.viewSize);
@@ -56,13 +56,13 @@ export class Observer {
   }
 
   /**
-   * @param {{battle: string, action: number}[]} actions that answer what was asked last
+   * @param {{battle: string, action: number}[]} actions that answer the last request
    * @returns {string[]} Showdown's choices
    */
   choices(actions) {
     return actions.map(({ battle, action }) => {
       const request = this.requests.get(battle);
-      if (!request) throw new Error(`Nothing was asked in the battle ${battle}.`);
+      if (!request) throw new Error(`There was no request in the battle ${battle} yet.`);
       return this.space.choice(request, action);
     });
   }

@@ -1,7 +1,7 @@
-// What a request offers to a seat: moves with what they aim at, the gimmick, and slots that cannot act.
+// Which options a request contains: moves with their target types, the gimmick, and slots that cannot act.
 
 /**
- * The parts of a request that tell what may be done.
+ * The parts of a request that determine the legal actions.
  * @typedef {object} Request
  * @property {boolean} [teamPreview]
  * @property {boolean[]} [forceSwitch]
@@ -36,7 +36,7 @@ export const NO_TARGET = 2;
 export const GIMMICKS = ['', 'terastallize', 'mega', 'megax', 'megay', 'ultra', 'zmove', 'dynamax'];
 export const [NONE, TERASTALLIZE, MEGA, MEGA_X, MEGA_Y, ULTRA, ZMOVE, DYNAMAX] = GIMMICKS.keys();
 
-/** The targets that a kind of aim leaves to choose from, by the slot that moves; any other kind leaves nothing. */
+/** The targets to choose from, by the slot that moves and the target type. Other types leave no choice. */
 export const AIMS = [0, 1].map(
   (ally) =>
     new Map([
@@ -48,12 +48,12 @@ export const AIMS = [0, 1].map(
     ]),
 );
 export const AIMLESS = [NO_TARGET];
-/** Places in TARGETS of the slots of either side. */
+/** Places in TARGETS of the slots of each side. */
 export const AIMED = { own: [1, 0], foes: [3, 4] };
 
 /**
  * @param {Active} active
- * @returns {number} the gimmick that the request offers
+ * @returns {number} the available gimmick
  */
 export function gimmickOf(active) {
   if (active.canTerastallize) return TERASTALLIZE;
@@ -70,13 +70,13 @@ export function gimmickOf(active) {
  * @param {Active} active
  * @param {number} move from 0
  * @param {number} gimmick
- * @returns {string | undefined} what the move aims at, if it may be chosen
+ * @returns {string | undefined} the target type of the move, if it is legal
  */
 export function aimOf(active, move, gimmick) {
   const plain = active.moves[move];
   if (plain === undefined) return undefined;
   if (gimmick === ZMOVE) return active.canZMove?.[move]?.target;
-  // Who is dynamaxed has max moves only. They and Z-moves may be chosen though the plain move is disabled.
+  // A dynamaxed Pokémon has max moves only. They and Z-moves are legal even if the base move is disabled.
   if (gimmick === DYNAMAX || (active.maxMoves && !active.canDynamax)) {
     const max = active.maxMoves?.maxMoves[move];
     return max && !max.disabled ? max.target : undefined;

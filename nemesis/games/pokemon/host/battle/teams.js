@@ -1,5 +1,5 @@
-// Teams as people write them → packed teams that a Showdown server would let into a battle, or its reasons why not.
-// The text may come from anywhere. It is only ever read as data, and what is returned is what was validated.
+// Validates teams: from text in any common form to packed teams that a Showdown server accepts, or its list of problems.
+// The text is untrusted. It is only read as data, and the returned team is the one that was validated.
 
 import { createRequire } from 'node:module';
 
@@ -7,15 +7,15 @@ import { createRequire } from 'node:module';
 const { Dex, Teams, TeamValidator } = createRequire(import.meta.url)('pokemon-showdown');
 
 /** @typedef {NonNullable<ReturnType<typeof Teams.unpack>>[number]} PokemonSet */
-/** @typedef {{packed: string} | {problems: string[]}} Verdict a team to start a battle with, or all that is wrong */
+/** @typedef {{packed: string} | {problems: string[]}} ValidationResult a team to start a battle with, or all problems */
 
-const MOST_TEXT = 64 * 1024; // characters of a team as it was given
-const MOST_PACKED = 25 * 1024 - 6; // a server refuses longer ones unread
+const MAX_TEXT = 64 * 1024; // characters of a team as given
+const MAX_PACKED = 25 * 1024 - 6; // a server refuses longer ones without reading them
 
 /**
- * Judge teams as a server would. A bad team never throws; an unknown format does.
+ * Validate teams as a server would. An invalid team never throws; an unknown format does.
  * @param {{format: string, teams: string[]}} question
- * @returns {{teams: Verdict[]}}
+ * @returns {{teams: ValidationResult[]}}
  */
 export function checkTeams({ format, teams }) {
   const { exists, effectType, id } = Dex.formats.get(format);
@@ -37,7 +37,7 @@ export function checkTeams({ format, teams }) {
  */
 export function importTeam(text) {
   if (typeof text !== 'string') throw new Error('A team must be text.');
-  if (text.length > MOST_TEXT) throw new Error(`The text of this team is longer than ${MOST_TEXT} characters.`);
+  if (text.length > MAX_TEXT) throw new Error(`The text of this team is longer than ${MAX_TEXT} characters.`);
   const trimmed = text.replace(/\r\n?/g, '\n').trim();
   if (!trimmed) throw new Error('There is no Pokémon in this team.');
   if (trimmed.startsWith('[') || trimmed.startsWith('{')) return packJson(trimmed);
@@ -48,16 +48,16 @@ export function importTeam(text) {
 /**
  * @param {string} format id
  * @param {string} packed
- * @returns {Verdict} the team as the validator left it, with levels, EVs and formes as the format wants them
+ * @returns {ValidationResult} the team as changed by the validator, with the levels, EVs and formes of the format
  */
 export function validateTeam(format, packed) {
-  if (packed.length > MOST_PACKED) return { problems: ['Your team is over 25KB. Please use a smaller team.'] };
+  if (packed.length > MAX_PACKED) return { problems: ['Your team is over 25KB. Please use a smaller team.'] };
   const sets = Teams.unpack(packed);
   if (!sets) return { problems: ['This packed team is damaged or cut short.'] };
   const validator = TeamValidator.get(format);
   validator.validateSet = (set, teamHas) => {
     const problems = TeamValidator.prototype.validateSet.call(validator, set, teamHas);
-    return problems && problems.map((problem) => naming(set, problem));
+    return problems && problems.map((problem) => withSpecies(set, problem));
   };
   let problems;
   try {
@@ -69,11 +69,11 @@ export function validateTeam(format, packed) {
 }
 
 /**
- * Some sentences, such as that an item does not exist, leave out whose it is.
+ * Some messages, such as that an item does not exist, do not name the Pokémon.
  * @param {PokemonSet} set
  * @param {string} problem
  */
-function naming(set, problem) {
+function withSpecies(set, problem) {
   const named = [set.species, set.name].some((name) => name && problem.includes(name));
   return named ? problem : `${set.species}: ${problem}`;
 }
@@ -90,13 +90,13 @@ function packJson(text) {
   try {
     return pack(sets.map((set) => ({ ...set, moves: [...set.moves] })));
   } catch {
-    throw new Error('A Pokémon in the JSON of this team lacks its moves or has a field of the wrong kind.');
+    throw new Error('A Pokémon in the JSON of this team lacks its moves or has a field of the wrong type.');
   }
 }
 
 /** @param {PokemonSet[]} sets */
 function pack(sets) {
-  // In a packed team these marks would end the nickname.
+  // In a packed team these characters would end the nickname.
   for (const set of sets) set.name = (set.name ?? '').replace(/[|\]]/g, ' ');
   return Teams.pack(sets);
 }

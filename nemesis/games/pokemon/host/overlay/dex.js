@@ -1,11 +1,11 @@
-// Look-ups in the dex that are worked out once: ids and rules.
+// Caches dex lookups: ids and rules.
 
-const MOST_IDS = 50_000;
+const MAX_IDS = 50_000;
 
 /** @import { Modules } from '../simulator.js' */
 
 /**
- * Must come before any other module of the simulator is loaded, for they all take `toID` from this one.
+ * Must run before any other simulator module is loaded, because they all import `toID` from this one.
  * @param {Modules} modules
  */
 export function installIds({ load, replace }) {
@@ -18,7 +18,7 @@ export function installIds({ load, replace }) {
     let id = ids.get(text);
     if (id === undefined) {
       id = intern(stock(text));
-      if (ids.size < MOST_IDS) ids.set(text, id);
+      if (ids.size < MAX_IDS) ids.set(text, id);
     }
     return id;
   };
@@ -30,17 +30,17 @@ export function installDex({ load }) {
   const { prototype } = load('dex-formats').DexFormats;
   const stock = prototype.get;
   /** @type {WeakMap<object, Map<string, any>>} */
-  const known = new WeakMap();
+  const cached = new WeakMap();
   /**
-   * Stock makes a rule anew whenever it is asked for, some eighty times in the course of a battle.
+   * The stock method builds the rule again on every call, about eighty times per battle.
    * @this {any}
    * @param {any} name
    * @param {boolean} isTrusted
    */
   prototype.get = function (name, isTrusted) {
     if (typeof name !== 'string' || name.includes('@@@')) return stock.call(this, name, isTrusted);
-    let rules = known.get(this);
-    if (rules === undefined) known.set(this, (rules = new Map()));
+    let rules = cached.get(this);
+    if (rules === undefined) cached.set(this, (rules = new Map()));
     let rule = rules.get(name);
     if (rule === undefined) {
       rule = stock.call(this, name, isTrusted);
@@ -51,7 +51,7 @@ export function installDex({ load }) {
 }
 
 /**
- * A string put together at run time is slow as a key until V8 has made it unique, as names in source code are.
+ * V8 internalizes names in source code, but not strings built at run time, which makes them slow as keys.
  * @param {string} name
  */
 export function intern(name) {

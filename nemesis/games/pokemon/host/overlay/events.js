@@ -1,14 +1,14 @@
-// Events that nobody listens to end at once, and the others look only at effects that may listen.
+// Events without handlers return at once, and other events search only the effects that may have a handler.
 
 import { handlerFinders } from './handlers.js';
-import { hears, listenersOf, noteCondition, onField, onPokemon } from './hooks.js';
+import { hasHook, hookIndexOf, addCondition, fieldMask, pokemonMask } from './hooks.js';
 
 /** @import { EventHooks, Mask } from './hooks.js' */
 /** @import { Modules } from '../simulator.js' */
 
-export const MOST_DEPTH = 8; // of events within events; stock gives up beyond it
-const MOST_UNSENT_LINES = 1000;
-// below it, the simulator's 32-bit fixed-point product with a modifier of 1 changes nothing
+export const MAX_DEPTH = 8; // of nested events; the stock simulator throws beyond it
+const MAX_UNSENT_LINES = 1000;
+// Below this, the simulator's 32-bit fixed-point product with a modifier of 1 changes nothing.
 const EXACT = 2 ** 20;
 
 /** @type {any} */
@@ -30,25 +30,25 @@ export function installEvents({ load }) {
 }
 
 /**
- * Whether anything may listen to an event; false is certain, true is not.
+ * Whether an event may have handlers; false is certain, true is not.
  * @param {any} battle
  * @param {EventHooks} hooks
  * @param {any} target
  * @param {any} source a Pokémon or null
  * @returns {boolean}
  */
-export function mayBeHeard(battle, hooks, target, source) {
+export function mayHaveHandlers(battle, hooks, target, source) {
   if (battle.events !== null) return true;
-  const field = onField(battle);
+  const field = fieldMask(battle);
   const { own, source: ofSource } = hooks;
-  if (hears(field, own)) return true;
+  if (hasHook(field, own)) return true;
   if (source !== null && ofSource !== null) {
-    if (hears(field, ofSource) || hears(onPokemon(source), ofSource)) return true;
+    if (hasHook(field, ofSource) || hasHook(pokemonMask(source), ofSource)) return true;
   }
   if (!(target instanceof Pokemon)) return target instanceof Side;
   if (!target.isActive && !source?.isActive) return false;
-  if (own !== null && hears(onPokemon(target), own)) return true;
-  return hooks.around && aroundMayHear(battle, hooks, field);
+  if (own !== null && hasHook(pokemonMask(target), own)) return true;
+  return hooks.around && othersMayHandle(battle, hooks, field);
 }
 
 /**
@@ -56,14 +56,14 @@ export function mayBeHeard(battle, hooks, target, source) {
  * @param {EventHooks} hooks
  * @param {Mask} field
  */
-function aroundMayHear(battle, { ally, foe, any }, field) {
-  if (hears(field, ally) || hears(field, foe) || hears(field, any)) return true;
+function othersMayHandle(battle, { ally, foe, any }, field) {
+  if (hasHook(field, ally) || hasHook(field, foe) || hasHook(field, any)) return true;
   for (const side of battle.sides) {
-    if (side.allies !== stock.allies) return true; // the format decides for itself who is around
+    if (side.allies !== stock.allies) return true; // the format overrides who is adjacent
     for (const pokemon of side.active) {
       if (!pokemon) continue;
-      const mask = onPokemon(pokemon);
-      if (hears(mask, ally) || hears(mask, foe) || hears(mask, any)) return true;
+      const mask = pokemonMask(pokemon);
+      if (hasHook(mask, ally) || hasHook(mask, foe) || hasHook(mask, any)) return true;
     }
   }
   return false;
@@ -71,14 +71,14 @@ function aroundMayHear(battle, { ally, foe, any }, field) {
 
 const replacements = {
   /**
-   * Every condition gets its state here when it is put on a Pokémon, slot, side or field.
+   * Every condition gets its state here when it starts on a Pokémon, slot, side or field.
    * @this {any}
    * @param {any} state
    * @param {number} [effectOrder]
    */
   initEffectState(state, effectOrder) {
     const { id, target } = state;
-    if (id) noteCondition(this, id, target instanceof Pokemon ? target : null);
+    if (id) addCondition(this, id, target instanceof Pokemon ? target : null);
     return stock.initEffectState.call(this, state, effectOrder);
   },
 
@@ -93,13 +93,13 @@ const replacements = {
    * @param {boolean} [fastExit]
    */
   runEvent(eventid, target, source, sourceEffect, relayVar, onEffect, fastExit) {
-    const hooks = listenersOf(this.dex).event(eventid);
+    const hooks = hookIndexOf(this.dex).event(eventid);
     const origin = source instanceof Pokemon ? source : null;
     const many = Array.isArray(target);
     if (
-      this.eventDepth >= MOST_DEPTH ||
+      this.eventDepth >= MAX_DEPTH ||
       (onEffect && (!sourceEffect || sourceEffect[hooks.name] !== undefined)) ||
-      (many ? target.some((each) => mayBeHeard(this, hooks, each, origin)) : mayBeHeard(this, hooks, target, origin))
+      (many ? target.some((each) => mayHaveHandlers(this, hooks, each, origin)) : mayHaveHandlers(this, hooks, target, origin))
     ) {
       return stock.runEvent.call(this, eventid, target, source, sourceEffect, relayVar, onEffect, fastExit);
     }
@@ -123,13 +123,13 @@ const replacements = {
    * @param {any} [customCallback]
    */
   singleEvent(eventid, effect, state, target, source, sourceEffect, relayVar, customCallback) {
-    const { name } = listenersOf(this.dex).event(eventid);
+    const { name } = hookIndexOf(this.dex).event(eventid);
     if (
       !customCallback &&
       effect[name] === undefined &&
       !this.debugMode &&
-      this.eventDepth < MOST_DEPTH &&
-      this.log.length - this.sentLogPos <= MOST_UNSENT_LINES
+      this.eventDepth < MAX_DEPTH &&
+      this.log.length - this.sentLogPos <= MAX_UNSENT_LINES
     ) {
       return relayVar === undefined ? true : relayVar;
     }

@@ -1,8 +1,8 @@
-// Finds the handlers of an event by what is known of effects, and ranks them without building property names.
+// Finds the handlers of an event with the hook index, and orders them without building property names.
 
-import { hears, listenersOf, onField, onPokemon } from './hooks.js';
+import { hasHook, hookIndexOf, fieldMask, pokemonMask } from './hooks.js';
 
-/** @import { Answer, Hook, Listeners } from './hooks.js' */
+/** @import { Hook, HookEntry } from './hooks.js' */
 
 /** @type {any} */
 let Field;
@@ -40,44 +40,44 @@ function findEventHandlers(target, eventName, source) {
       return handlers;
     });
   }
-  const hooks = listenersOf(this.dex).event(eventName);
+  const hooks = hookIndexOf(this.dex).event(eventName);
   const { own, ally, foe, any } = hooks;
   /** @type {any[]} */
   const handlers = [];
   const bubblesDown = target instanceof Side;
   if (target instanceof Pokemon && (target.isActive || source?.isActive)) {
-    askPokemon(this, target, own, handlers);
+    addFromPokemon(this, target, own, handlers);
     if (hooks.around) {
       for (const pokemon of target.alliesAndSelf()) {
-        askPokemon(this, pokemon, ally, handlers);
-        askPokemon(this, pokemon, any, handlers);
+        addFromPokemon(this, pokemon, ally, handlers);
+        addFromPokemon(this, pokemon, any, handlers);
       }
       for (const pokemon of target.foes()) {
-        askPokemon(this, pokemon, foe, handlers);
-        askPokemon(this, pokemon, any, handlers);
+        addFromPokemon(this, pokemon, foe, handlers);
+        addFromPokemon(this, pokemon, any, handlers);
       }
     }
     target = target.side;
   }
-  if (source) askPokemon(this, source, hooks.source, handlers);
+  if (source) addFromPokemon(this, source, hooks.source, handlers);
   if (target instanceof Side) {
     for (const side of this.sides) {
       const near = side === target || side === target.allySide ? own : foe;
       if (bubblesDown) {
         for (const pokemon of side.active) {
-          askPokemon(this, pokemon, near, handlers);
-          askPokemon(this, pokemon, any, handlers);
+          addFromPokemon(this, pokemon, near, handlers);
+          addFromPokemon(this, pokemon, any, handlers);
         }
       }
       if (side.n < 2 || !side.allySide) {
-        askSide(this, side, near, handlers);
-        askSide(this, side, any, handlers);
+        addFromSide(this, side, near, handlers);
+        addFromSide(this, side, any, handlers);
       }
     }
   }
-  const afield = hears(onField(this), own);
-  if (afield) handlers.push(...this.findFieldEventHandlers(this.field, hooks.name));
-  if (afield || this.events !== null) handlers.push(...this.findBattleEventHandlers(hooks.name));
+  const fieldHandles = hasHook(fieldMask(this), own);
+  if (fieldHandles) handlers.push(...this.findFieldEventHandlers(this.field, hooks.name));
+  if (fieldHandles || this.events !== null) handlers.push(...this.findBattleEventHandlers(hooks.name));
   return handlers;
 }
 
@@ -87,8 +87,8 @@ function findEventHandlers(target, eventName, source) {
  * @param {Hook | null} hook
  * @param {any[]} handlers
  */
-function askPokemon(battle, pokemon, hook, handlers) {
-  if (hook !== null && (hears(onPokemon(pokemon), hook) || hears(onField(battle), hook))) {
+function addFromPokemon(battle, pokemon, hook, handlers) {
+  if (hook !== null && (hasHook(pokemonMask(pokemon), hook) || hasHook(fieldMask(battle), hook))) {
     handlers.push(...battle.findPokemonEventHandlers(pokemon, hook.name));
   }
 }
@@ -99,8 +99,8 @@ function askPokemon(battle, pokemon, hook, handlers) {
  * @param {Hook | null} hook
  * @param {any[]} handlers
  */
-function askSide(battle, side, hook, handlers) {
-  if (hook !== null && hears(onField(battle), hook)) {
+function addFromSide(battle, side, hook, handlers) {
+  if (hook !== null && hasHook(fieldMask(battle), hook)) {
     handlers.push(...battle.findSideEventHandlers(side, hook.name));
   }
 }
@@ -114,22 +114,22 @@ function askSide(battle, side, hook, handlers) {
  */
 function findPokemonEventHandlers(pokemon, callbackName, getKey) {
   const { conditions } = this.dex;
-  const question = new Question(this, callbackName, getKey, pokemon, pokemon);
-  if (pokemon.status || getKey) question.ask(pokemon.getStatus(), pokemon.statusState, pokemon.clearStatus);
+  const search = new HandlerSearch(this, callbackName, getKey, pokemon, pokemon);
+  if (pokemon.status || getKey) search.add(pokemon.getStatus(), pokemon.statusState, pokemon.clearStatus);
   for (const id in pokemon.volatiles) {
-    question.ask(conditions.getByID(id), pokemon.volatiles[id], pokemon.removeVolatile);
+    search.add(conditions.getByID(id), pokemon.volatiles[id], pokemon.removeVolatile);
   }
-  question.ask(pokemon.getAbility(), pokemon.abilityState, pokemon.clearAbility);
-  question.ask(pokemon.getItem(), pokemon.itemState, pokemon.clearItem);
-  question.ask(pokemon.baseSpecies, pokemon.speciesState, nothing, true);
+  search.add(pokemon.getAbility(), pokemon.abilityState, pokemon.clearAbility);
+  search.add(pokemon.getItem(), pokemon.itemState, pokemon.clearItem);
+  search.add(pokemon.baseSpecies, pokemon.speciesState, nothing, true);
   const { side } = pokemon;
   const slot = side.slotConditions[pokemon.position];
   for (const id in slot) {
     const condition = conditions.getByID(id);
-    const handler = question.ask(condition, slot[id], side.removeSlotCondition);
+    const handler = search.add(condition, slot[id], side.removeSlotCondition);
     if (handler) handler.endCallArgs = [side, pokemon, condition.id];
   }
-  return question.handlers;
+  return search.handlers;
 }
 
 /**
@@ -141,12 +141,12 @@ function findPokemonEventHandlers(pokemon, callbackName, getKey) {
  * @returns {any[]}
  */
 function findSideEventHandlers(side, callbackName, getKey, customHolder) {
-  const question = new Question(this, callbackName, getKey, side, customHolder || side);
+  const search = new HandlerSearch(this, callbackName, getKey, side, customHolder || side);
   const end = customHolder ? null : side.removeSideCondition;
   for (const id in side.sideConditions) {
-    question.ask(this.dex.conditions.getByID(id), side.sideConditions[id], end);
+    search.add(this.dex.conditions.getByID(id), side.sideConditions[id], end);
   }
-  return question.handlers;
+  return search.handlers;
 }
 
 /**
@@ -158,29 +158,29 @@ function findSideEventHandlers(side, callbackName, getKey, customHolder) {
  * @returns {any[]}
  */
 function findFieldEventHandlers(field, callbackName, getKey, customHolder) {
-  const question = new Question(this, callbackName, getKey, field, customHolder || field);
+  const search = new HandlerSearch(this, callbackName, getKey, field, customHolder || field);
   for (const id in field.pseudoWeather) {
     const end = customHolder ? null : field.removePseudoWeather;
-    question.ask(this.dex.conditions.getByID(id), field.pseudoWeather[id], end);
+    search.add(this.dex.conditions.getByID(id), field.pseudoWeather[id], end);
   }
-  question.ask(field.getWeather(), field.weatherState, customHolder ? null : field.clearWeather);
-  question.ask(field.getTerrain(), field.terrainState, customHolder ? null : field.clearTerrain);
-  return question.handlers;
+  search.add(field.getWeather(), field.weatherState, customHolder ? null : field.clearWeather);
+  search.add(field.getTerrain(), field.terrainState, customHolder ? null : field.clearTerrain);
+  return search.handlers;
 }
 
-/** One callback, asked of the effects of one Pokémon, side or field. */
-class Question {
+/** Collects the handlers of one callback from the effects on one Pokémon, side or field. */
+class HandlerSearch {
   /**
    * @param {any} battle
    * @param {string} callbackName
-   * @param {string | undefined} getKey effects whose state has it are heard although they do not listen
+   * @param {string | undefined} getKey effects whose state has this key get a handler even without the callback
    * @param {any} target what the effects are on
-   * @param {any} holder what their callbacks are told
+   * @param {any} holder what their callbacks receive
    */
   constructor(battle, callbackName, getKey, target, holder) {
     this.battle = battle;
-    this.listeners = listenersOf(battle.dex);
-    this.hook = this.listeners.hook(callbackName);
+    this.hookIndex = hookIndexOf(battle.dex);
+    this.hook = this.hookIndex.hook(callbackName);
     this.getKey = getKey;
     this.target = target;
     this.holder = holder;
@@ -195,14 +195,14 @@ class Question {
    * @param {boolean} [endless]
    * @returns {any} the handler, if there is one
    */
-  ask(effect, state, end, endless = false) {
+  add(effect, state, end, endless = false) {
     const { hook, getKey } = this;
-    let answer = this.listeners.answer(effect, hook);
-    let callback = answer?.callback;
+    let entry = this.hookIndex.entry(effect, hook);
+    let callback = entry?.callback;
     if (hook.name === 'onSwitchIn') callback = this.battle.getCallback(this.target, effect, hook.name);
     if (callback === undefined && (endless || !getKey || !state[getKey])) return null;
-    answer ??= this.listeners.rank(effect, hook);
-    const handler = newHandler(this.battle, hook, answer, effect, callback, state, end, this.holder);
+    entry ??= this.hookIndex.rank(effect, hook);
+    const handler = newHandler(this.battle, hook, entry, effect, callback, state, end, this.holder);
     this.handlers.push(handler);
     return handler;
   }
@@ -211,15 +211,15 @@ class Question {
 /**
  * @param {any} battle
  * @param {Hook} hook
- * @param {Answer} answer
+ * @param {HookEntry} entry
  * @param {any} effect
  * @param {any} callback
  * @param {any} state
  * @param {any} end
  * @param {any} holder
  */
-function newHandler(battle, hook, answer, effect, callback, state, end, holder) {
-  const { order, priority, subOrder } = answer;
+function newHandler(battle, hook, entry, effect, callback, state, end, holder) {
+  const { order, priority, subOrder } = entry;
   const handler = {
     effect,
     callback,
@@ -231,8 +231,8 @@ function newHandler(battle, hook, answer, effect, callback, state, end, holder) 
     index: undefined,
     order,
     priority,
-    subOrder: answer.placed ? placedSubOrder(state, subOrder) : subOrder,
-    effectOrder: hook.aged ? state?.effectOrder : undefined,
+    subOrder: entry.placed ? placedSubOrder(state, subOrder) : subOrder,
+    effectOrder: hook.ordersByAge ? state?.effectOrder : undefined,
     speed: undefined,
   };
   if (holder instanceof Pokemon) handler.speed = speedOf(battle, hook, effect, holder);

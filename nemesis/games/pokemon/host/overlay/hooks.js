@@ -1,21 +1,21 @@
-// What listens to which callback, known per dex, battle and Pokémon, so that "nobody" costs next to nothing.
+// Which callbacks the effects implement, indexed per dex, battle and Pokémon, so that events without handlers are cheap.
 //
-// The stock simulator asks every ability, item, status and condition in sight for a property whose name, `on` + prefix
-// + event, it builds anew each time; nine in ten events find no listener at all.
+// The stock simulator looks up a property of every active ability, item, status and condition. It builds the property's
+// name, `on` + prefix + event, each time. Nine in ten events have no handler at all.
 
 import { intern } from './dex.js';
 
-const PREFIXLESS = new Set(['BeforeTurn', 'Update', 'Weather', 'WeatherChange', 'TerrainChange']);
-const WORD = 30; // bits that V8 keeps in a small integer everywhere
+const WITHOUT_PREFIXES = new Set(['BeforeTurn', 'Update', 'Weather', 'WeatherChange', 'TerrainChange']);
+const WORD = 30; // bits that fit in a V8 small integer on all platforms
 const RANK = /(Order|SubOrder|Priority)$/;
 /** @type {Record<string, number | undefined>} */
 const SUB_ORDER = { Condition: 2, Weather: 5, Format: 5, Rule: 5, Ruleset: 5, Ability: 7, Item: 8 };
 /** @type {Record<string, number | undefined>} */
 const ABILITY_SUB_ORDER = { 'Poison Touch': 6, 'Perish Body': 6, Stall: 9 };
 const ALL = 2 ** WORD - 1;
-const LISTENERS = Symbol('listeners');
-const ON_FIELD = Symbol('on field');
-const ON_POKEMON = Symbol('on Pokémon');
+const HOOK_INDEX = Symbol('hookIndex');
+const FIELD_MASK = Symbol('on field');
+const POKEMON_MASK = Symbol('on Pokémon');
 
 /**
  * A callback that effects of a dex implement.
@@ -25,7 +25,7 @@ const ON_POKEMON = Symbol('on Pokémon');
  * @property {number} word of a mask that holds the hook's bit
  * @property {number} bit
  * @property {boolean} switchIn whether it is called when a Pokémon comes in
- * @property {boolean} aged whether the order in which effects began decides ties
+ * @property {boolean} ordersByAge whether the order in which effects started breaks ties
  */
 
 /**
@@ -41,29 +41,29 @@ const ON_POKEMON = Symbol('on Pokémon');
  */
 
 /**
- * What an effect has to say about a hook, and when its turn is among others.
- * @typedef {object} Answer
- * @property {any} callback undefined: the effect has only a rank, or what it does when it starts
- * @property {boolean} listens
+ * An effect's callback for a hook, and its order among other handlers.
+ * @typedef {object} HookEntry
+ * @property {any} callback undefined: the effect only has an order, or only `onStart`
+ * @property {boolean} isImplemented
  * @property {number | false} order
  * @property {number} priority
  * @property {number} subOrder
- * @property {boolean} placed whether its subOrder depends on where the effect is
+ * @property {boolean} placed whether its subOrder depends on what the effect is on
  */
 
 /**
- * Which hooks something listens to, a bit for each.
+ * Which hooks a set of effects implements, one bit per hook.
  * @typedef {number[]} Mask
  */
 
 /**
  * @typedef {object} Implementation
- * @property {Map<number, Answer>} answers by the index of a hook
+ * @property {Map<number, HookEntry>} entries by the index of a hook
  * @property {Mask} mask
  */
 
-/** The hooks of a dex and who implements them. */
-export class Listeners {
+/** The hooks of a dex and the effects that implement them. */
+export class HookIndex {
   /** @param {any} dex */
   constructor(dex) {
     this.dex = dex;
@@ -78,7 +78,7 @@ export class Listeners {
     this.events = new Map();
     this.words = Math.ceil(names.length / WORD);
     /** @type {WeakMap<object, Implementation>} */
-    this.known = new WeakMap();
+    this.cached = new WeakMap();
   }
 
   /**
@@ -86,11 +86,11 @@ export class Listeners {
    * @returns {EventHooks}
    */
   event(event) {
-    const known = this.events.get(event);
-    if (known !== undefined) return known;
+    const cached = this.events.get(event);
+    if (cached !== undefined) return cached;
     const hook = (/** @type {string} */ prefix) => this.hooks.get(`on${prefix}${event}`) ?? null;
     const [ally, foe, any, source] = ['Ally', 'Foe', 'Any', 'Source'].map((prefix) =>
-      PREFIXLESS.has(event) ? null : hook(prefix),
+      WITHOUT_PREFIXES.has(event) ? null : hook(prefix),
     );
     const around = ally !== null || foe !== null || any !== null;
     const hooks = { name: intern(`on${event}`), own: hook(''), ally, foe, any, source, around };
@@ -100,7 +100,7 @@ export class Listeners {
 
   /**
    * @param {string} name
-   * @returns {Hook} a hook that nothing implements, if need be
+   * @returns {Hook} the hook; one with index -1 if nothing implements it
    */
   hook(name) {
     return this.hooks.get(name) ?? newHook(name, -1);
@@ -109,21 +109,21 @@ export class Listeners {
   /**
    * @param {any} effect
    * @param {Hook} hook
-   * @returns {Answer | undefined}
+   * @returns {HookEntry | undefined}
    */
-  answer(effect, hook) {
-    return this.implementation(effect).answers.get(hook.index);
+  entry(effect, hook) {
+    return this.implementation(effect).entries.get(hook.index);
   }
 
   /**
-   * @param {any} effect that says nothing about the hook
+   * @param {any} effect that does not implement the hook
    * @param {Hook} hook
-   * @returns {Answer} its rank nevertheless
+   * @returns {HookEntry} its order
    */
   rank(effect, hook) {
-    const answer = newAnswer(effect, hook.name);
-    if (hook.index >= 0) this.implementation(effect).answers.set(hook.index, answer);
-    return answer;
+    const entry = newEntry(effect, hook.name);
+    if (hook.index >= 0) this.implementation(effect).entries.set(hook.index, entry);
+    return entry;
   }
 
   /** @returns {Mask} */
@@ -132,7 +132,7 @@ export class Listeners {
   }
 
   /**
-   * Add what an effect listens to.
+   * Add the hooks that an effect implements.
    * @param {Mask} mask
    * @param {any} effect
    */
@@ -146,12 +146,12 @@ export class Listeners {
    * @returns {Implementation}
    */
   implementation(effect) {
-    let known = this.known.get(effect);
-    if (known === undefined) {
-      known = this.read(effect);
-      this.known.set(effect, known);
+    let cached = this.cached.get(effect);
+    if (cached === undefined) {
+      cached = this.read(effect);
+      this.cached.set(effect, cached);
     }
-    return known;
+    return cached;
   }
 
   /**
@@ -159,18 +159,18 @@ export class Listeners {
    * @returns {Implementation}
    */
   read(effect) {
-    const answers = new Map();
+    const entries = new Map();
     const mask = this.newMask();
     const keys = callbackNames(effect);
     if (effect.onStart) keys.push('onSwitchIn');
     for (const name of keys.flatMap((key) => [key, key.replace(RANK, '')])) {
       const hook = this.hooks.get(name);
-      if (hook === undefined) throw new Error(`${effect.name} has ${name}, which nothing in the data of its dex has.`);
-      const answer = newAnswer(effect, name);
-      answers.set(hook.index, answer);
-      if (answer.listens) mask[hook.word] |= hook.bit;
+      if (hook === undefined) throw new Error(`${effect.name} has ${name}, which is not in the data of its dex.`);
+      const entry = newEntry(effect, name);
+      entries.set(hook.index, entry);
+      if (entry.isImplemented) mask[hook.word] |= hook.bit;
     }
-    return { answers, mask };
+    return { entries, mask };
   }
 }
 
@@ -181,23 +181,23 @@ export class Listeners {
  */
 function newHook(name, index) {
   const switchIn = name.endsWith('SwitchIn');
-  const aged = switchIn || name.endsWith('RedirectTarget');
-  return { name, index, word: Math.floor(index / WORD), bit: 1 << (index % WORD), switchIn, aged };
+  const ordersByAge = switchIn || name.endsWith('RedirectTarget');
+  return { name, index, word: Math.floor(index / WORD), bit: 1 << (index % WORD), switchIn, ordersByAge };
 }
 
 /**
  * @param {any} effect
  * @param {string} name of a callback
- * @returns {Answer}
+ * @returns {HookEntry}
  */
-function newAnswer(effect, name) {
+function newEntry(effect, name) {
   const { effectType } = effect;
   const callback = effect[name];
   const subOrder = effect[`${name}SubOrder`] || 0;
   return {
     callback,
-    // in later generations, `onStart` of abilities and items serves as their `onSwitchIn`
-    listens: callback !== undefined || (name === 'onSwitchIn' && effect.onStart !== undefined),
+    // In later generations, `onStart` of abilities and items also serves as `onSwitchIn`.
+    isImplemented: callback !== undefined || (name === 'onSwitchIn' && effect.onStart !== undefined),
     order: effect[`${name}Order`] || false,
     priority: effect[`${name}Priority`] || 0,
     subOrder: subOrder || (effectType === 'Ability' && ABILITY_SUB_ORDER[effect.name]) || SUB_ORDER[effectType] || 0,
@@ -205,68 +205,68 @@ function newAnswer(effect, name) {
   };
 }
 
-/** What the effects on a Pokémon listen to, as long as ability, item, status and species stay and it does not leave. */
-class OnPokemon {
+/** The hooks of the effects on a Pokémon, valid until it leaves or its ability, item, status or species changes. */
+class PokemonHooks {
   /**
    * @param {any} pokemon
-   * @param {Listeners} listeners
+   * @param {HookIndex} hookIndex
    */
-  constructor(pokemon, listeners) {
+  constructor(pokemon, hookIndex) {
     this.ability = pokemon.ability;
     this.item = pokemon.item;
     this.status = pokemon.status;
     this.species = pokemon.baseSpecies;
-    this.volatiles = pokemon.volatiles; // replaced as a whole when the Pokémon leaves
-    this.mask = listeners.newMask();
+    this.volatiles = pokemon.volatiles; // a new object when the Pokémon leaves
+    this.mask = hookIndex.newMask();
     if (Object.hasOwn(pokemon, 'getAbility') || Object.hasOwn(pokemon, 'getItem')) {
-      this.mask.fill(ALL); // the format decides for itself what the Pokémon carries
+      this.mask.fill(ALL); // the format overrides what the Pokémon has
       return;
     }
-    listeners.mark(this.mask, pokemon.getAbility());
-    listeners.mark(this.mask, pokemon.getItem());
-    listeners.mark(this.mask, pokemon.getStatus());
-    listeners.mark(this.mask, pokemon.baseSpecies);
-    for (const id in pokemon.volatiles) listeners.mark(this.mask, listeners.dex.conditions.getByID(id));
+    hookIndex.mark(this.mask, pokemon.getAbility());
+    hookIndex.mark(this.mask, pokemon.getItem());
+    hookIndex.mark(this.mask, pokemon.getStatus());
+    hookIndex.mark(this.mask, pokemon.baseSpecies);
+    for (const id in pokemon.volatiles) hookIndex.mark(this.mask, hookIndex.dex.conditions.getByID(id));
   }
 }
 
 /**
  * @param {any} dex
- * @returns {Listeners}
+ * @returns {HookIndex}
  */
-export function listenersOf(dex) {
-  return (dex[LISTENERS] ??= new Listeners(dex));
+export function hookIndexOf(dex) {
+  return (dex[HOOK_INDEX] ??= new HookIndex(dex));
 }
 
 /**
  * @param {Mask} mask
  * @param {Hook | null} hook
  */
-export function hears(mask, hook) {
+export function hasHook(mask, hook) {
   return hook !== null && (mask[hook.word] & hook.bit) !== 0;
 }
 
 /**
  * @param {any} battle
- * @returns {Mask} what the format and the conditions listen to that are or were on the field, a side or a slot
+ * @returns {Mask} hooks of the format and of conditions that are or were on the field, a side or a slot
  */
-export function onField(battle) {
-  let mask = battle[ON_FIELD];
+export function fieldMask(battle) {
+  let mask = battle[FIELD_MASK];
   if (mask === undefined) {
-    const listeners = listenersOf(battle.dex);
-    mask = battle[ON_FIELD] = listeners.newMask();
-    if (battle.deserialized) mask.fill(ALL); // conditions were put there without notice
-    listeners.mark(mask, battle.format);
+    const hookIndex = hookIndexOf(battle.dex);
+    mask = battle[FIELD_MASK] = hookIndex.newMask();
+    if (battle.deserialized) mask.fill(ALL); // its conditions were not added by `addCondition`
+    hookIndex.mark(mask, battle.format);
   }
   return mask;
 }
 
 /**
  * @param {any} pokemon
- * @returns {Mask} what the effects listen to that are or were on the Pokémon
+ * @returns {Mask} hooks of effects that are or were on the Pokémon
  */
-export function onPokemon(pokemon) {
-  let effects = pokemon[ON_POKEMON];
+export function pokemonMask(pokemon) {
+  let effects = pokemon[POKEMON_MASK];
   if (
     effects === undefined ||
     effects.ability !== pokemon.ability ||
@@ -275,19 +275,19 @@ export function onPokemon(pokemon) {
     effects.species !== pokemon.baseSpecies ||
     effects.volatiles !== pokemon.volatiles
   ) {
-    effects = pokemon[ON_POKEMON] = new OnPokemon(pokemon, listenersOf(pokemon.battle.dex));
+    effects = pokemon[POKEMON_MASK] = new PokemonHooks(pokemon, hookIndexOf(pokemon.battle.dex));
   }
   return effects.mask;
 }
 
 /**
  * @param {any} battle
- * @param {string} id of a condition that is being put on a Pokémon or, if that is null, elsewhere
+ * @param {string} id of a condition that starts on a Pokémon or, if that is null, elsewhere
  * @param {any} pokemon
  */
-export function noteCondition(battle, id, pokemon) {
-  const mask = pokemon === null ? onField(battle) : pokemon[ON_POKEMON]?.mask;
-  if (mask) listenersOf(battle.dex).mark(mask, battle.dex.conditions.getByID(id));
+export function addCondition(battle, id, pokemon) {
+  const mask = pokemon === null ? fieldMask(battle) : pokemon[POKEMON_MASK]?.mask;
+  if (mask) hookIndexOf(battle.dex).mark(mask, battle.dex.conditions.getByID(id));
 }
 
 /**

@@ -1,6 +1,6 @@
-// The speed overlay: replaces hot methods of the simulator's classes by faster ones that do exactly the same.
+// The speed overlay: replaces hot methods of the simulator's classes with faster ones that behave identically.
 //
-// Formats and mods put methods of their own on instances, and those still win over what is replaced here.
+// Formats and mods put their own methods on instances. Those still override the methods replaced here.
 
 import { installDex, installIds } from './dex.js';
 import { installEvents } from './events.js';
@@ -10,7 +10,7 @@ import { installTurn } from './turn.js';
 
 /** @import { Modules } from '../simulator.js' */
 
-/** @param {Modules} modules none of them loaded yet */
+/** @param {Modules} modules none of which is loaded yet */
 export function installOverlay(modules) {
   installIds(modules);
   installDex(modules);

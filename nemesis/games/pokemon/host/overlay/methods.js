@@ -1,14 +1,14 @@
-// Methods that are short but called all the time, with less work for the same result.
+// Short methods that are called very often, with less work for the same result.
 
-import { MOST_DEPTH, mayBeHeard } from './events.js';
-import { listenersOf } from './hooks.js';
+import { MAX_DEPTH, mayHaveHandlers } from './events.js';
+import { hookIndexOf } from './hooks.js';
 
 /** @import { Modules } from '../simulator.js' */
 
 /** @type {Record<string, string | undefined>} */
 const MODIFY = { atk: 'ModifyAtk', def: 'ModifyDef', spa: 'ModifySpA', spd: 'ModifySpD', spe: 'ModifySpe' };
 const BOOST = [1, 1.5, 2, 2.5, 3, 3.5, 4];
-const MOST_SPEED = 10_000;
+const MAX_SPEED = 10_000;
 
 /** @type {any} */
 let stock;
@@ -36,21 +36,21 @@ function getStat(statName, unboosted, unmodified) {
   let stat = this.storedStats[statName];
   if (!unboosted) {
     let { boosts } = this;
-    const hooks = listenersOf(battle.dex).event('ModifyBoost');
-    if (battle.eventDepth >= MOST_DEPTH || mayBeHeard(battle, hooks, this, null)) {
+    const hooks = hookIndexOf(battle.dex).event('ModifyBoost');
+    if (battle.eventDepth >= MAX_DEPTH || mayHaveHandlers(battle, hooks, this, null)) {
       boosts = battle.runEvent('ModifyBoost', this, null, null, { ...boosts });
     }
     const boost = Math.max(-6, Math.min(6, boosts[statName]));
     stat = Math.floor(boost >= 0 ? stat * BOOST[boost] : stat / BOOST[-boost]);
   }
   stat = battle.runEvent(event, this, null, null, stat);
-  if (statName === 'spe' && stat > MOST_SPEED && !battle.format.battle?.trunc) stat = MOST_SPEED;
+  if (statName === 'spe' && stat > MAX_SPEED && !battle.format.battle?.trunc) stat = MAX_SPEED;
   return stat;
 }
 
 /**
  * @this {any}
- * @param {...any} parts of a line, or a function that gives what one side sees and what the others do
+ * @param {...any} parts of a line, or a function that returns what one side sees and what the others see
  */
 function add(...parts) {
   const hidden = parts.findIndex(isFunction);
@@ -72,7 +72,7 @@ function isFunction(part) {
 }
 
 /**
- * Whether an ability does away with the weather: rare, so that is asked before whether the ability works.
+ * Whether an ability suppresses the weather. Such abilities are rare, so this is checked before whether the ability works.
  * @this {any}
  */
 function suppressingWeather() {

@@ -1,7 +1,8 @@
-// Keeps Pokémon and moves in few shapes.
+// Keeps the number of hidden classes ("shapes") of Pokémon and moves low.
 //
-// V8 compiles code well that meets objects of up to four shapes, that is, with the same properties in the same order.
-// The stock simulator adds properties to Pokémon in any order and deletes some, and nearly every move has its own.
+// Objects with the same properties in the same order share a shape. V8 optimizes property access at a call site for up
+// to four shapes. The stock simulator adds properties to Pokémon in any order and deletes some, and nearly every move has
+// a shape of its own.
 
 /** @import { Modules } from '../simulator.js' */
 
@@ -19,7 +20,7 @@ export function installShapes({ load }) {
 }
 
 /**
- * Gives a Pokémon from the start what battles would give it by and by.
+ * Adds properties at construction that battles would add later, in varying order.
  * @this {any}
  * @param {any} set
  */
@@ -35,7 +36,7 @@ function addPokemon(set) {
 }
 
 /**
- * As stock, but `terastallized` is set to undefined where stock deletes it.
+ * Like the stock method, but `terastallized` is set to undefined where the stock method deletes it.
  * @this {any}
  * @param {boolean} [lastFirst]
  * @param {boolean} [forceCheck]
@@ -53,7 +54,7 @@ function faintMessages(lastFirst = false, forceCheck = false, checkWin = true) {
     faint = this.faintQueue.shift();
     const pokemon = faint.target;
     if (pokemon.fainted || !this.runEvent('BeforeFaint', pokemon, faint.source, faint.effect)) continue;
-    leave(this, pokemon, faint);
+    processFaint(this, pokemon, faint);
     if (this.faintQueue.length >= left) checkWin = true;
   }
   if (this.gen <= 1) {
@@ -77,7 +78,7 @@ function faintMessages(lastFirst = false, forceCheck = false, checkWin = true) {
  * @param {any} pokemon that faints
  * @param {{source: any, effect: any}} faint
  */
-function leave(battle, pokemon, { source, effect }) {
+function processFaint(battle, pokemon, { source, effect }) {
   const { side } = pokemon;
   battle.add('faint', pokemon);
   if (side.pokemonLeft) side.pokemonLeft--;
@@ -118,12 +119,12 @@ function getActiveMove(move) {
   return copies.copy(this.moves.get(move)) ?? stock.getActiveMove.call(this, move);
 }
 
-// what battles add to the copies of moves, by and by
+// properties that battles add to copies of moves
 const ADDED = `hit lastHit totalDamage hitTargets moveHitData isExternal isZOrMaxPowered baseMove
   hasBounced hasSheerForce pranksterBoosted typeChangerBoosted stellarBoosted selfDropped infiltrates
   causedCrashDamage multihitType statusRoll magnitude allies auraBooster hasAuraBreak ruinedAtk ruinedDef
   ruinedSpA ruinedSpD`.split(/\s+/);
-// objects that no battle changes; they are frozen, so an attempt would be noticed
+// objects that no battle changes; they are frozen, so an assignment would throw
 const SHARED = new Set(['condition', 'zMove', 'maxMove', 'tags']);
 
 /** Copies of the moves of a dex, all of one shape. */
@@ -133,7 +134,7 @@ class ActiveMoves {
     this.deepClone = dex.deepClone;
     const move = dex.moves.get('tackle');
     const keys = new Set([...Object.keys(move), ...Object.values(dex.data.Moves).flatMap(Object.keys), ...ADDED]);
-    // Assignments by name, one after the other, are what V8 makes a fixed shape of.
+    // Constant assignments in sequence give all copies one shape.
     const assignments = [...keys].map((key) => `this[${JSON.stringify(key)}] = move[${JSON.stringify(key)}];`);
     this.keys = keys;
     /** @type {any} */
@@ -145,7 +146,7 @@ class ActiveMoves {
 
   /**
    * @param {any} move
-   * @returns {any} null: the move is not like those of the dex
+   * @returns {any} null: the move has other properties than those of the dex
    */
   copy(move) {
     let template = this.templates.get(move);
@@ -175,7 +176,7 @@ class ActiveMoves {
     if (Object.keys(move).some((key) => !this.keys.has(key))) return null;
     const isCopied = (/** @type {[string, any]} */ [key, value]) =>
       typeof value === 'object' && value !== null && !SHARED.has(key);
-    // Copies are made of templates only, so that the making, too, meets one shape.
+    // The constructor reads templates only, so that it, too, sees a single shape.
     return { move: Object.assign(new this.Copy({}), move), objects: Object.entries(move).filter(isCopied) };
   }
 }

@@ -1,8 +1,8 @@
-// The end of a turn without copies of moves and without asking abilities that cannot trap.
+// The end of a turn, without copying moves and without checking abilities that cannot trap.
 
 /** @import { Modules } from '../simulator.js' */
 
-// far below the number of unsent lines at which stock suspects an endless loop
+// far below the number of unsent lines at which the stock simulator assumes an endless loop
 const MANY_LINES = 500;
 
 /** @type {() => void} */
@@ -29,10 +29,10 @@ function endTurn() {
     let sideStaleness;
     for (const pokemon of side.active) {
       if (!pokemon) continue;
-      forgetTurn(this, pokemon);
+      resetTurnState(this, pokemon);
       disableMoves(this, pokemon);
       if (pokemon.getLastAttackedBy() && this.gen >= 7) pokemon.knownType = true;
-      forgetAttackers(pokemon);
+      updateAttackers(pokemon);
       if (this.gen >= 7 && !pokemon.terastallized) showTypes(this, pokemon);
       trap(this, pokemon);
       if (pokemon.fainted) continue;
@@ -47,7 +47,7 @@ function endTurn() {
     side.faintedThisTurn = null;
   }
   if (this.maybeTriggerEndlessBattleClause(trapped, staleness)) return;
-  if (this.gameType === 'triples') centre(this);
+  if (this.gameType === 'triples') moveToCenter(this);
   this.add('turn', this.turn);
   if (this.gameType === 'multi') announceDynamax(this);
   if (this.gen === 2) this.quickClawRoll = this.randomChance(60, 256);
@@ -89,7 +89,7 @@ function releaseTrapped(battle) {
  * @param {any} battle
  * @param {any} pokemon
  */
-function forgetTurn(battle, pokemon) {
+function resetTurnState(battle, pokemon) {
   pokemon.moveThisTurn = '';
   pokemon.newlySwitched = false;
   pokemon.moveLastTurnResult = pokemon.moveThisTurnResult;
@@ -124,7 +124,7 @@ function disableMoves(battle, pokemon) {
 }
 
 /** @param {any} pokemon */
-function forgetAttackers({ attackedBy }) {
+function updateAttackers({ attackedBy }) {
   for (let place = attackedBy.length - 1; place >= 0; place--) {
     const attack = attackedBy[place];
     if (attack.source.isActive) {
@@ -159,7 +159,7 @@ function trap(battle, pokemon) {
   if (battle.gen <= 2) return;
   for (const foe of pokemon.foes()) {
     for (const [slot, ability] of trappingAbilities(battle.dex, (foe.illusion || foe).species)) {
-      if (mayHave(battle, foe, slot, ability) && (!pokemon.knownType || battle.dex.getImmunity('trapped', pokemon))) {
+      if (mayHaveAbility(battle, foe, slot, ability) && (!pokemon.knownType || battle.dex.getImmunity('trapped', pokemon))) {
         battle.singleEvent('FoeMaybeTrapPokemon', ability, {}, pokemon, foe);
       }
     }
@@ -167,7 +167,7 @@ function trap(battle, pokemon) {
 }
 
 /** @type {WeakMap<object, WeakMap<object, [string, any][]>>} */
-const knownTraps = new WeakMap();
+const trapsByDex = new WeakMap();
 
 /**
  * @param {any} dex
@@ -175,8 +175,8 @@ const knownTraps = new WeakMap();
  * @returns {[string, any][]} slots and abilities that a Pokémon of the species might have and trap its foes with
  */
 function trappingAbilities(dex, species) {
-  let bySpecies = knownTraps.get(dex);
-  if (bySpecies === undefined) knownTraps.set(dex, (bySpecies = new WeakMap()));
+  let bySpecies = trapsByDex.get(dex);
+  if (bySpecies === undefined) trapsByDex.set(dex, (bySpecies = new WeakMap()));
   let traps = bySpecies.get(species);
   if (traps === undefined) {
     traps = Object.keys(species.abilities ?? {}).map((slot) => [slot, dex.abilities.get(species.abilities[slot])]);
@@ -192,7 +192,7 @@ function trappingAbilities(dex, species) {
  * @param {string} slot
  * @param {any} ability
  */
-function mayHave({ ruleTable, format }, foe, slot, ability) {
+function mayHaveAbility({ ruleTable, format }, foe, slot, ability) {
   const { species } = foe.illusion || foe;
   if (species.abilities[slot] === foe.ability) return false;
   if ((ruleTable.has('+hackmons') || !ruleTable.has('obtainableabilities')) && !format.team) return false;
@@ -201,7 +201,7 @@ function mayHave({ ruleTable, format }, foe, slot, ability) {
 }
 
 /** @param {any} battle */
-function centre(battle) {
+function moveToCenter(battle) {
   if (!battle.sides.every((/** @type {any} */ side) => side.pokemonLeft === 1)) return;
   const actives = battle.getAllActive();
   if (actives.length > 1 && !actives[0].isAdjacent(actives[1])) {

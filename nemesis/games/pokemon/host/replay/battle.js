@@ -2,26 +2,26 @@
 // the action that was chosen, where what followed tells it.
 
 import { maskSize } from '../battle/masks.js';
-import { READ, nothingRead, readPreview, readTurn } from './choices.js';
+import { READ, noReading, readPreview, readTurn } from './choices.js';
 import { GUESSED } from './completion.js';
 import { ReplayError, guarded } from './log.js';
-import { Luck } from './random.js';
+import { LogRandom } from './random.js';
 import { Replacements } from './replacements.js';
 import { SeatReplay } from './requests.js';
 import { gatherTeams } from './teams.js';
-import { TurnWatch, isOwn } from './watch.js';
+import { TurnObserver, isOwn } from './turn-observer.js';
 import { Tracker } from '../tracker/tracker.js';
 
 /** @import { ActionSpace } from '../battle/actions.js' */
 /** @import { Reading } from './choices.js' */
 /** @import { Complete } from './completion.js' */
-/** @import { Outlook } from './requests.js' */
+/** @import { Lookahead } from './requests.js' */
 /** @import { Head, Log, Stop } from './log.js' */
 /** @import { Slot } from '../tracker/state.js' */
 /** @import { Write } from '../view/writer.js' */
 
-const MOST_UNKNOWN = 20;
-const LONGEST_KIND = 60;
+const MAX_UNKNOWN = 20;
+const MAX_KIND_LENGTH = 60;
 
 /**
  * What all logs of a format share.
@@ -32,7 +32,7 @@ const LONGEST_KIND = 60;
  * @property {Write} write
  * @property {number} viewSize
  * @property {Complete} complete
- * @property {number} choosesAfter seconds after which the server chooses for whoever has not
+ * @property {number} autoChooseAfter seconds after which the server chooses for whoever has not
  * @property {boolean} terastallizes whether Pokémon may terastallize
  */
 
@@ -66,8 +66,8 @@ export class BattleReading {
     });
     /** @type {Decision[]} in the order in which they were asked */
     this.decisions = [];
-    /** @type {(TurnWatch | null)[]} */
-    this.watches = [null, null];
+    /** @type {(TurnObserver | null)[]} */
+    this.observers = [null, null];
     /** @type {(Decision | null)[]} */
     this.turns = [null, null];
     /** @type {(Decision | null)[]} */
@@ -85,7 +85,7 @@ export class BattleReading {
   run() {
     const { lines } = this.log;
     const stops = new Map(this.log.stops.map((stop) => [stop.at, stop]));
-    if (!this.log.stops.some(({ kind }) => kind === 'preview')) this.seats.forEach((_, seat) => this.bring(seat));
+    if (!this.log.stops.some(({ kind }) => kind === 'preview')) this.seats.forEach((_, seat) => this.assignBrought(seat));
     for (const place of lines.keys()) {
       guarded(lines, place, () => {
         const stop = stops.get(place);
@@ -97,21 +97,21 @@ export class BattleReading {
   }
 
   /** @param {Stop} stop */
-  stop({ kind, at, hurried, waited }) {
+  stop({ kind, at, shortOnTime, waited }) {
     this.replacements.close();
     this.tick = this.decisions.length;
-    this.late = this.log.players.map((player) => waited >= this.format.choosesAfter && hurried.includes(player));
+    this.late = this.log.players.map((player) => waited >= this.format.autoChooseAfter && shortOnTime.includes(player));
     if (kind !== 'preview') this.begin();
     if (kind === 'preview') {
       for (const seat of [0, 1]) {
         this.previews[seat] = this.decide(seat, this.seats[seat].preview());
-        this.bring(seat);
+        this.assignBrought(seat);
       }
     } else if (kind === 'turn') {
       for (const seat of [0, 1]) {
-        const request = this.seats[seat].turn(this.outlook(seat, at));
+        const request = this.seats[seat].turn(this.lookahead(seat, at));
         this.turns[seat] = this.decide(seat, request);
-        this.watches[seat] = new TurnWatch(this.seats[seat], request);
+        this.observers[seat] = new TurnObserver(this.seats[seat], request);
       }
     } else if (!this.replacements.ask(at) && this.usable(0) && this.usable(1)) {
       throw new ReplayError('contradiction', 'Nobody had to decide here.', at + 1);
@@ -126,7 +126,7 @@ export class BattleReading {
    * known, and that of appearance would tell what is to come.
    * @param {number} seat
    */
-  bring(seat) {
+  assignBrought(seat) {
     const { team, order } = this.seats[seat];
     const { team: known } = this.knowledge[seat];
     const brought = Math.min(this.format.space.brought, team.length);
@@ -137,7 +137,7 @@ export class BattleReading {
     const unseen = order.filter((number) => known[number].arrivals.length === 0);
     const undecided = brought < team.length && seen.length < brought;
     if (undecided) for (const number of unseen) team[number].guessed |= GUESSED.brought;
-    const others = new Luck(this.log.text, `brought by ${seat}`).some(unseen, brought - seen.length);
+    const others = new LogRandom(this.log.text, `brought by ${seat}`).sample(unseen, brought - seen.length);
     const taken = [...seen, ...others].sort((one, other) => one - other);
     if (!this.previews[seat]) taken.sort((one, other) => bySpecies(team[one].species, team[other].species));
     this.seats[seat].order = taken;
@@ -170,9 +170,9 @@ export class BattleReading {
     const parts = lines[place].split('|');
     const type = parts[1];
     if (type === 'turn') this.endTurn();
-    for (const watch of this.watches) watch?.look(parts, lines, place);
+    for (const observer of this.observers) observer?.readLine(parts, lines, place);
     if (type === 'move') this.noteMove(parts);
-    this.replacements.look(type, parts);
+    this.replacements.readLine(type, parts);
     if (type !== 'switch' && type !== 'drag') {
       tracker.read(lines, place, place + 1);
       if (type === 'swap') this.seats[tracker.sideAt(parts[2]).index].swap();
@@ -180,7 +180,7 @@ export class BattleReading {
     }
     const slot = tracker.slotAt(parts[2]);
     const left = slot.pokemon;
-    const actor = this.watches[slot.side.index]?.waiting(left);
+    const actor = this.observers[slot.side.index]?.waiting(left);
     const status = left?.status ?? '';
     tracker.read(lines, place, place + 1);
     if (left && left !== slot.pokemon && !left.fainted) this.seats[slot.side.index].rest(left, status, place);
@@ -190,7 +190,7 @@ export class BattleReading {
   /**
    * @param {Slot} slot into which a Pokémon has come
    * @param {string} type of the line
-   * @param {ReturnType<TurnWatch['waiting']>} actor who stood there and had yet to act
+   * @param {ReturnType<TurnObserver['waiting']>} actor who stood there and had yet to act
    */
   arrive(slot, type, actor) {
     const seat = slot.side.index;
@@ -203,9 +203,9 @@ export class BattleReading {
       return;
     }
     if (type === 'switch' && this.replacements.arrive(slot, number)) {
-      if (actor) this.watches[seat]?.leave(actor);
+      if (actor) this.observers[seat]?.leave(actor);
     } else if (type === 'switch' && actor) {
-      this.watches[seat]?.switchTo(actor, number);
+      this.observers[seat]?.switchTo(actor, number);
     }
     replay.arrive(slot);
   }
@@ -215,11 +215,11 @@ export class BattleReading {
    * that nothing but Struggle was left.
    * @param {number} seat
    * @param {number} at line
-   * @returns {Outlook[]} by slot
+   * @returns {Lookahead[]} by slot
    */
-  outlook(seat, at) {
+  lookahead(seat, at) {
     const { lines } = this.log;
-    /** @type {Outlook[]} */
+    /** @type {Lookahead[]} */
     const found = ['', ''];
     const gone = [false, false]; // whether another Pokémon stands in the slot, or none
     let asked = false; // whether somebody had to name a replacement
@@ -230,7 +230,7 @@ export class BattleReading {
       if (!ident.startsWith(`p${seat + 1}`) || found[slot] !== '' || gone[slot]) continue;
       if (type === 'faint' || type === 'drag' || (type === 'switch' && asked)) gone[slot] = true;
       else if (type === 'switch') found[slot] = 'is free';
-      else if (type === 'move') found[slot] = outlookOf(lines[place], move);
+      else if (type === 'move') found[slot] = lookaheadOf(lines[place], move);
     }
     return found;
   }
@@ -247,13 +247,13 @@ export class BattleReading {
   endTurn() {
     this.replacements.endTurn();
     for (const seat of [0, 1]) {
-      const [decision, watch] = [this.turns[seat], this.watches[seat]];
-      if (decision && watch) {
-        const reading = readTurn(this.format.space, decision.request, decision.mask, watch.seen);
-        decision.reading = watch.unsure ? nothingRead(reading.problem) : reading;
-        if (watch.unsure) decision.flags |= READ.request_unsure;
+      const [decision, observer] = [this.turns[seat], this.observers[seat]];
+      if (decision && observer) {
+        const reading = readTurn(this.format.space, decision.request, decision.mask, observer.seen);
+        decision.reading = observer.unsure ? noReading(reading.problem) : reading;
+        if (observer.unsure) decision.flags |= READ.request_unsure;
       }
-      this.turns[seat] = this.watches[seat] = null;
+      this.turns[seat] = this.observers[seat] = null;
     }
   }
 
@@ -276,7 +276,7 @@ export class BattleReading {
     this.begin();
     this.endTurn();
     for (const decision of this.decisions) {
-      if (!decision.reading || decision.flags & READ.late) decision.reading = nothingRead();
+      if (!decision.reading || decision.flags & READ.late) decision.reading = noReading();
     }
   }
 
@@ -286,15 +286,15 @@ export class BattleReading {
    * @returns {boolean}
    */
   usable(seat) {
-    const { team, disguised, hiding } = this.knowledge[seat];
+    const { team, illusionShown, illusionPossible } = this.knowledge[seat];
     const seen = team.filter(({ arrivals }) => arrivals.length).length;
-    return !disguised && (!hiding || seen >= Math.min(this.format.space.brought, team.length));
+    return !illusionShown && (!illusionPossible || seen >= Math.min(this.format.space.brought, team.length));
   }
 
   /** @returns {Record<string, number>} kinds of lines and effects that nobody expected, with how often they came */
   get unknown() {
-    const kinds = [...this.tracker.unknown].slice(0, MOST_UNKNOWN);
-    return Object.fromEntries(kinds.map(([kind, count]) => [kind.slice(0, LONGEST_KIND), count]));
+    const kinds = [...this.tracker.unknown].slice(0, MAX_UNKNOWN);
+    return Object.fromEntries(kinds.map(([kind, count]) => [kind.slice(0, MAX_KIND_LENGTH), count]));
   }
 
   /** @returns {Record<string, number>} what does not fit together, by cause */
@@ -312,9 +312,9 @@ export class BattleReading {
 /**
  * @param {string} line of a move
  * @param {string} move
- * @returns {Outlook} what it tells of its user's request; nothing if something else brought it about
+ * @returns {Lookahead} what it tells of its user's request; nothing if something else brought it about
  */
-function outlookOf(line, move) {
+function lookaheadOf(line, move) {
   if (move === 'Struggle') return 'struggles';
   if (line.includes('[from] lockedmove') || line.includes('[from]lockedmove')) return 'goes on';
   return line.includes('[from]') ? '' : 'is free';
@@ -335,7 +335,7 @@ export function isOf({ format, slots, generation }, { id, dex, space }) {
  */
 export function checkFormat(log, format) {
   if (isOf(log, format)) return;
-  const other = log.format.slice(0, LONGEST_KIND) || '(none)';
+  const other = log.format.slice(0, MAX_KIND_LENGTH) || '(none)';
   throw new ReplayError('wrong format', `The battle is of the format ${other}, not of ${format.id}.`);
 }
 

@@ -13,7 +13,7 @@ export const READ = { request_unsure: 1, late: 2 };
 
 /**
  * What was seen of one slot.
- * @typedef {object} Sighting
+ * @typedef {object} Observation
  * @property {'' | 'move' | 'switch' | 'pass'} kind
  * @property {string} move id, or '' if it is not known
  * @property {number[] | null} targets places in TARGETS that it may have been aimed at, null for any
@@ -24,10 +24,10 @@ export const READ = { request_unsure: 1, late: 2 };
  */
 
 /**
- * @param {Sighting['kind']} [kind]
- * @returns {Sighting}
+ * @param {Observation['kind']} [kind]
+ * @returns {Observation}
  */
-export function nothingSeen(kind = '') {
+export function noObservation(kind = '') {
   return { kind, move: '', targets: null, place: -1, gimmick: null, stayed: false, open: false };
 }
 
@@ -42,7 +42,7 @@ export function nothingSeen(kind = '') {
  * @param {string} [problem]
  * @returns {Reading} of a decision whose choice nobody can tell
  */
-export function nothingRead(problem = '') {
+export function noReading(problem = '') {
   return { action: -1, possible: null, problem };
 }
 
@@ -50,16 +50,16 @@ export function nothingRead(problem = '') {
  * @param {{slots: number, brought: number, size: number}} space
  * @param {Request} request
  * @param {Uint8Array} bits legal mask
- * @param {Sighting[]} seen by slot
+ * @param {Observation[]} seen by slot
  * @returns {Reading}
  */
 export function readTurn(space, request, bits, seen) {
-  const tables = seen.map((sighting, slot) => fittingOptions(space, request, slot, sighting));
+  const tables = seen.map((observation, slot) => fittingOptions(space, request, slot, observation));
   const fitting = fittingActions(space, bits, tables);
   if (!fitting.length) {
     const any = Array(OPTIONS).fill(true);
     const slot = space.slots > 1 && fittingActions(space, bits, [tables[0], any]).length ? 1 : 0;
-    return nothingRead(problemOf(request, slot, seen[slot]));
+    return noReading(problemOf(request, slot, seen[slot]));
   }
   // Where moves are hidden, that nothing else fits means nothing.
   if (fitting.length === 1 && seen.every(({ kind, open }) => kind || !open)) {
@@ -134,7 +134,7 @@ export function readPreview({ slots, brought, size }, bits, leads, others) {
  * @param {{slots: number, brought: number}} space
  * @param {Request} request
  * @param {number} slot
- * @param {Sighting} seen
+ * @param {Observation} seen
  * @returns {boolean[]} which options of the slot fit what was seen
  */
 function fittingOptions({ slots, brought }, request, slot, seen) {
@@ -165,7 +165,7 @@ function partsOf(option, lone) {
 /**
  * @param {Request} request
  * @param {number} slot
- * @param {Sighting} seen
+ * @param {Observation} seen
  * @param {number} move
  * @param {boolean} gimmick
  * @param {number} target
@@ -184,7 +184,7 @@ function fitsMove(request, slot, seen, move, gimmick, target) {
 /**
  * @param {Request} request
  * @param {number} slot
- * @param {Sighting} seen
+ * @param {Observation} seen
  * @returns {string} why it cannot have been chosen
  */
 function problemOf(request, slot, seen) {

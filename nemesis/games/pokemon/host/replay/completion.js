@@ -5,13 +5,13 @@
 // What the log shows always wins. A guess frees or binds nobody: what a seat could do besides using it follows from what is
 // told alone.
 
-import { Luck } from './random.js';
+import { LogRandom } from './random.js';
 import { lexiconOf, toId } from '../tracker/lexicon.js';
-import { HIDDEN_ITEM } from '../tracker/own.js';
+import { UNKNOWN_ITEM } from '../tracker/own.js';
 
 /** @import { Log } from './log.js' */
 /** @import { Knowledge, Known } from './teams.js' */
-/** @import { Usual } from './usage.js' */
+/** @import { SpeciesUsage } from './usage.js' */
 /** @import { SpeciesFacts } from '../tracker/lexicon.js' */
 
 /** Bits of what is not known of a Pokémon: `moves` if any of them is not, and from `move` on one bit for each of four. */
@@ -39,22 +39,22 @@ export const GUESSED = {
 
 /** @typedef {(knowledge: Knowledge, dex: any, log: Log, seat: number) => Member[]} Complete */
 
-const BEST_STATS_UNTIL = 2; // generations in which nothing speaks against the highest values
+const LAST_GENERATION_WITH_MAX_STATS = 2; // generations in which nothing speaks against the highest values
 const MOVES = 4;
 /** What takes the place of Iron Head, by the species whose item crowns it as the battle begins. */
 const CROWNED = new Map([['zaciancrowned', 'behemothblade'], ['zamazentacrowned', 'behemothbash']]);
 const STATS = ['atk', 'def', 'spa', 'spd', 'spe'];
 
 /**
- * @param {Map<string, Usual> | null} usual by species, or null if nothing is to be filled in
+ * @param {Map<string, SpeciesUsage> | null} usual by species, or null if nothing is to be filled in
  * @returns {Complete}
  */
-export function completing(usual) {
+export function teamCompleter(usual) {
   return ({ team, sheet }, dex, { text }, seat) => {
-    const luck = new Luck(text, String(seat));
-    const species = usual ? speciesOf(team, lexiconOf(dex), usual, luck) : team.map((known) => known.species);
+    const random = new LogRandom(text, String(seat));
+    const species = usual ? speciesOf(team, lexiconOf(dex), usual, random) : team.map((known) => known.species);
     return team.map((known, number) => {
-      const fill = usual && species[number] ? fillings(known, species[number], dex, usual, luck) : null;
+      const fill = usual && species[number] ? fillIn(known, species[number], dex, usual, random) : null;
       return memberOf(known, species[number], sheet, dex, fill);
     });
   };
@@ -65,17 +65,17 @@ export function completing(usual) {
  * end, so the places are taken by Pokémon that such a team might have.
  * @param {Known[]} team
  * @param {import('../tracker/lexicon.js').Lexicon} lexicon
- * @param {Map<string, Usual>} usual
- * @param {Luck} luck
+ * @param {Map<string, SpeciesUsage>} usual
+ * @param {LogRandom} random
  * @returns {(SpeciesFacts | undefined)[]}
  */
-function speciesOf(team, lexicon, usual, luck) {
+function speciesOf(team, lexicon, usual, random) {
   const seen = team.flatMap(({ species }) => species ?? []);
   if (seen.length === team.length) return seen;
   const taken = new Set(seen.map(({ base }) => base));
   const free = (/** @type {string} */ id) => !taken.has(lexicon.species(id).base);
   /** @type {Record<string, number>} */
-  const everybody = Object.fromEntries([...usual].map(([id, { team: mates }]) => [id, mates?.[id] ?? 0]));
+  const allSpecies = Object.fromEntries([...usual].map(([id, { team: mates }]) => [id, mates?.[id] ?? 0]));
   /** @type {Record<string, number>} */
   const teammates = {};
   for (const [id, count] of seen.flatMap((one) => Object.entries(usual.get(one.id)?.team ?? {}))) {
@@ -83,7 +83,7 @@ function speciesOf(team, lexicon, usual, luck) {
   }
   return team.map((known) => {
     if (known.species) return known.species;
-    const id = luck.pick(teammates, free) ?? luck.pick(everybody, free);
+    const id = random.pick(teammates, free) ?? random.pick(allSpecies, free);
     if (!id) return undefined;
     const species = lexicon.species(id);
     taken.add(species.base);
@@ -96,12 +96,12 @@ function speciesOf(team, lexicon, usual, luck) {
  * @param {SpeciesFacts | undefined} species it, or whoever takes its place
  * @param {boolean} sheet whether the order of the moves is that of the team
  * @param {any} dex
- * @param {Filling | null} fill
+ * @param {Completion | null} fill
  * @returns {Member}
  */
 function memberOf(known, species, sheet, dex, fill) {
   const moves = sheet ? known.moves : inNeutralOrder(known, fill?.moves ?? []);
-  const royal = CROWNED.get(species?.id ?? '');
+  const crownedMove = CROWNED.get(species?.id ?? '');
   const stats = species && statsOf(known, species, dex, fill !== null);
   return {
     name: known.name,
@@ -109,11 +109,11 @@ function memberOf(known, species, sheet, dex, fill) {
     level: known.level,
     gender: known.gender,
     moves,
-    uncrowned: species && royal ? { species: species.base, moves: replaced(moves, royal, 'ironhead') } : null,
-    item: (fill ?? known).item ?? HIDDEN_ITEM,
+    uncrowned: species && crownedMove ? { species: species.base, moves: replaced(moves, crownedMove, 'ironhead') } : null,
+    item: (fill ?? known).item ?? UNKNOWN_ITEM,
     ability: (fill ?? known).ability ?? '',
     tera: (fill ?? known).tera ?? '',
-    told: { item: known.item ?? HIDDEN_ITEM, ability: known.ability ?? '' },
+    told: { item: known.item ?? UNKNOWN_ITEM, ability: known.ability ?? '' },
     stats: Object.fromEntries(STATS.map((stat) => [stat, stats?.[stat] ?? 0])),
     maxHp: stats?.hp ?? 0,
     guessed: guessesOf(known, moves),
@@ -139,31 +139,31 @@ function guessesOf(known, moves) {
   return guessed;
 }
 
-/** @typedef {{moves: string[], item?: string, ability?: string, tera?: string}} Filling `moves` are those to be added */
+/** @typedef {{moves: string[], item?: string, ability?: string, tera?: string}} Completion `moves` are those to be added */
 
 /**
  * @param {Known} known
  * @param {SpeciesFacts} species
  * @param {any} dex
- * @param {Map<string, Usual>} usual
- * @param {Luck} luck
- * @returns {Filling} what is told, else drawn or, where nobody showed it, what the simulator takes if a team does not say
+ * @param {Map<string, SpeciesUsage>} usual
+ * @param {LogRandom} random
+ * @returns {Completion} what is told, else drawn or, where nobody showed it, what the simulator takes if a team does not say
  */
-function fillings(known, { id }, dex, usual, luck) {
+function fillIn(known, { id }, dex, usual, random) {
   const { moves = {}, item = {}, ability = {}, tera = {} } = usual.get(id) ?? {};
   const { abilities, types } = dex.species.get(id);
   /** @type {string[]} */
   const others = [];
   while (!known.allMoves && known.moves.length + others.length < MOVES) {
-    const next = luck.pick(moves, (one) => !known.moves.includes(one) && !others.includes(one));
+    const next = random.pick(moves, (one) => !known.moves.includes(one) && !others.includes(one));
     if (!next) break;
     others.push(next);
   }
   return {
     moves: others,
-    item: known.item ?? luck.pick(item),
-    ability: known.ability ?? luck.pick(ability) ?? (dex.gen >= 3 ? toId(abilities[0] ?? '') : undefined),
-    tera: known.tera ?? luck.pick(tera) ?? toId(types[0] ?? ''),
+    item: known.item ?? random.pick(item),
+    ability: known.ability ?? random.pick(ability) ?? (dex.gen >= 3 ? toId(abilities[0] ?? '') : undefined),
+    tera: known.tera ?? random.pick(tera) ?? toId(types[0] ?? ''),
   };
 }
 
@@ -198,7 +198,7 @@ function inNeutralOrder({ moves, allMoves }, others) {
  * @returns {Record<string, number> | null}
  */
 function statsOf({ level, nature }, species, dex, fill) {
-  const best = dex.gen <= BEST_STATS_UNTIL;
+  const best = dex.gen <= LAST_GENERATION_WITH_MAX_STATS;
   if (!best && !fill) return null;
   const base = dex.species.get(species.id).baseStats;
   // The highest values at once in the first generations; later 85 effort points in each stat, as nobody is favoured.

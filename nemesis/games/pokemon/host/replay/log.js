@@ -4,13 +4,13 @@
 
 import { toId } from '../tracker/lexicon.js';
 
-const MOST_CHARACTERS = 2_000_000;
-const MOST_LINES = 20_000;
-const LONGEST_LINE = 20_000;
-const MOST_TURNS = 1_000;
-const MOST_STOPS = 3_000;
+const MAX_CHARACTERS = 2_000_000;
+const MAX_LINES = 20_000;
+const MAX_LINE_LENGTH = 20_000;
+const MAX_TURNS = 1_000;
+const MAX_STOPS = 3_000;
 const SEATS = ['p1', 'p2'];
-const TELLING = new Set([
+const HEAD_TYPES = new Set([
   'player', 'tier', 'gametype', 'gen', 'rated', 'tie', 'win', '-message', 'message', 'turn', 'faint',
 ]);
 const OUT_OF_TIME = / lost due to inactivity\.$|^All players are inactive\.$/;
@@ -58,7 +58,7 @@ export function guarded(lines, place, action) {
  * @typedef {object} Stop
  * @property {number} at line
  * @property {'preview' | 'turn' | 'switch'} kind what was asked
- * @property {string[]} hurried ids of players that were told that their time is nearly over
+ * @property {string[]} shortOnTime ids of players that were told that their time is nearly over
  * @property {number} waited seconds since the last choices, or infinity if the log does not tell
  */
 
@@ -90,10 +90,10 @@ export function headOf(lines) {
     format: '', slots: 0, generation: 0, rated: false, players: ['', ''], ratings: [0, 0], end: -1, winner: -2,
     ending: 'played',
   };
-  const fallen = [false, false]; // in this turn
+  const fainted = [false, false]; // in this turn
   for (const [place, line] of lines.entries()) {
     const type = typeOf(line);
-    if (!TELLING.has(type)) continue;
+    if (!HEAD_TYPES.has(type)) continue;
     const [, , first = '', name = '', , rating = ''] = line.split('|', 6);
     const seat = SEATS.indexOf(first);
     if (type === 'player' && seat >= 0 && name) {
@@ -104,12 +104,12 @@ export function headOf(lines) {
     else if (type === 'gametype') head.slots = first === 'singles' ? 1 : first === 'doubles' ? 2 : 0;
     else if (type === 'gen') head.generation = Number(first);
     else if (type === 'rated') head.rated = true;
-    else if (type === 'turn') fallen.fill(false);
-    else if (type === 'faint') fallen[SEATS.indexOf(first.slice(0, 2))] = true;
-    else if (type === 'message' && first.endsWith(TURN_LIMIT)) fallen.fill(true);
+    else if (type === 'turn') fainted.fill(false);
+    else if (type === 'faint') fainted[SEATS.indexOf(first.slice(0, 2))] = true;
+    else if (type === 'message' && first.endsWith(TURN_LIMIT)) fainted.fill(true);
     else if (type === 'tie') {
       Object.assign(head, { end: place, winner: -1 });
-      if (!fallen.every(Boolean) && head.ending === 'played') head.ending = 'forfeit'; // they agreed to it
+      if (!fainted.every(Boolean) && head.ending === 'played') head.ending = 'forfeit'; // they agreed to it
     } else if (type === 'win') Object.assign(head, { end: place, winner: winnerOf(names, first) });
     else if (type === '-message' && first.endsWith(' forfeited.')) head.ending = 'forfeit';
     else if (type === '-message' && OUT_OF_TIME.test(first)) head.ending = 'timer';
@@ -155,15 +155,15 @@ function typeOf(line) {
  */
 function makePublic(text, lines) {
   if (!text.trim()) throw new ReplayError('empty log', 'The log is empty.');
-  if (text.length > MOST_CHARACTERS) {
-    throw new ReplayError('too long', `The log has more than ${MOST_CHARACTERS} characters.`);
+  if (text.length > MAX_CHARACTERS) {
+    throw new ReplayError('too long', `The log has more than ${MAX_CHARACTERS} characters.`);
   }
-  if (lines.length > MOST_LINES) throw new ReplayError('too long', `The log has more than ${MOST_LINES} lines.`);
+  if (lines.length > MAX_LINES) throw new ReplayError('too long', `The log has more than ${MAX_LINES} lines.`);
   for (const [place, line] of lines.entries()) {
     if (line.startsWith('|split|')) {
       throw new ReplayError('not public', 'The log holds what only one seat was told.', place + 1);
     }
-    if (line.length > LONGEST_LINE) throw new ReplayError('too long', 'A line is too long.', place + 1);
+    if (line.length > MAX_LINE_LENGTH) throw new ReplayError('too long', 'A line is too long.', place + 1);
     lines[place] = withPublicHp(line);
   }
 }
@@ -224,31 +224,31 @@ function stopsOf(lines) {
   for (const [place, line] of lines.entries()) if (line === '|' && lines[place + 1]?.startsWith('|t:|')) marks++;
   let turns = 0;
   for (const line of lines) if (line.startsWith('|turn|')) turns++;
-  if (turns > MOST_TURNS) throw new ReplayError('too long', `The battle has more than ${MOST_TURNS} turns.`);
+  if (turns > MAX_TURNS) throw new ReplayError('too long', `The battle has more than ${MAX_TURNS} turns.`);
   const timed = marks >= turns - 1 && marks > 0;
   /** @type {Stop[]} */
   const stops = [];
   /** @type {Stop['kind'] | ''} */
   let kind = '';
   /** @type {string[]} */
-  let hurried = [];
+  let shortOnTime = [];
   let before = -Infinity;
   for (const [place, line] of lines.entries()) {
     if (line.startsWith('|turn|')) kind = 'turn';
-    else if (line.startsWith('|inactive|')) hurried.push(...(LAST_SECONDS.exec(line)?.slice(1, 2).map(toId) ?? []));
+    else if (line.startsWith('|inactive|')) shortOnTime.push(...(LAST_SECONDS.exec(line)?.slice(1, 2).map(toId) ?? []));
     else if (line.startsWith('|teampreview')) kind = 'preview';
     else if (line === '|') {
       const next = lines[place + 1] ?? '';
-      if (timed ? !next.startsWith('|t:|') : kind === 'switch' && !bringsIn(lines, place)) continue;
+      if (timed ? !next.startsWith('|t:|') : kind === 'switch' && !hasSwitchIn(lines, place)) continue;
       if (next.startsWith('|win|') || next.startsWith('|tie')) continue;
       const now = timed ? Number(next.slice('|t:|'.length)) || Infinity : Infinity;
-      if (kind) stops.push({ at: place, kind, hurried, waited: now - before });
+      if (kind) stops.push({ at: place, kind, shortOnTime, waited: now - before });
       kind = 'switch';
-      hurried = [];
+      shortOnTime = [];
       before = now;
     }
   }
-  if (stops.length > MOST_STOPS) throw new ReplayError('too long', `The battle stops more than ${MOST_STOPS} times.`);
+  if (stops.length > MAX_STOPS) throw new ReplayError('too long', `The battle stops more than ${MAX_STOPS} times.`);
   return stops;
 }
 
@@ -257,7 +257,7 @@ function stopsOf(lines) {
  * @param {number} place of an empty line
  * @returns {boolean} whether somebody comes in before the next one; what ends as another leaves is told first
  */
-function bringsIn(lines, place) {
+function hasSwitchIn(lines, place) {
   for (let at = place + 1; at < lines.length; at++) {
     if (lines[at].startsWith('|switch|')) return true;
     if (lines[at] === '|' || lines[at].startsWith('|upkeep') || lines[at].startsWith('|turn|')) return false;

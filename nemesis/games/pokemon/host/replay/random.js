@@ -1,10 +1,10 @@
-// Luck that follows from a log alone, so that whoever reads it, and whenever, draws the same.
+// LogRandom that follows from a log alone, so that whoever reads it, and whenever, draws the same.
 
 import { createHash } from 'node:crypto';
 
 const BYTES = 4; // of one number
 
-export class Luck {
+export class LogRandom {
   /**
    * @param {string} text of the log
    * @param {string} purpose what is drawn
@@ -44,7 +44,7 @@ export class Luck {
    * @param {number} count at most as many as there are
    * @returns {number[]} so many of them, each as likely as any other
    */
-  some(numbers, count) {
+  sample(numbers, count) {
     const left = [...numbers];
     return Array.from({ length: count }, () => left.splice(Math.floor(this.next() * left.length), 1)[0]);
   }

@@ -2,17 +2,17 @@
 
 /** @import { Format } from './battle.js' */
 /** @import { Log } from './log.js' */
-/** @import { Usual } from './usage.js' */
+/** @import { SpeciesUsage } from './usage.js' */
 
 import { maskSize } from '../battle/masks.js';
 import { BattleReading, checkFormat, isOf } from './battle.js';
-import { completing } from './completion.js';
+import { teamCompleter } from './completion.js';
 import { ReplayError, headOf, readLog, split } from './log.js';
 import { gatherTeams } from './teams.js';
 import { Usage } from './usage.js';
 
 const TEAM = 6;
-const LONGEST_CAUSE = 100; // characters
+const MAX_CAUSE_LENGTH = 100; // characters
 const ROUNDING = 2; // seconds by which two times of a log may be apart from what passed
 /** Generations whose gimmicks change what a move is called, which is not followed. */
 const NOT_READ = [6, 7, 8];
@@ -26,22 +26,22 @@ export class ReplayReader {
   constructor({ rules, space, write, viewSize, facts }) {
     const { dex, format } = rules;
     const table = dex.formats.getRuleTable(format);
-    const obstacle = obstacleIn(dex, table);
-    if (obstacle) throw new Error(`Replays of ${format.id} cannot be read: ${obstacle}.`);
+    const unsupported = unsupportedRule(dex, table);
+    if (unsupported) throw new Error(`Replays of ${format.id} cannot be read: ${unsupported}.`);
     /** @type {Format} */
     this.format = {
-      dex, id: format.id, space: { ...space, ...facts }, write, viewSize, complete: completing(null),
-      choosesAfter: patienceOf(table),
+      dex, id: format.id, space: { ...space, ...facts }, write, viewSize, complete: teamCompleter(null),
+      autoChooseAfter: autoChooseTime(table),
       terastallizes: dex.gen >= FIRST_GENERATION_WITH_TERASTALLIZING && !table.has('terastalclause'),
     };
   }
 
   /**
    * From now on, fill in what logs do not tell.
-   * @param {Record<string, Usual>} usual by species, in an order that is always the same
+   * @param {Record<string, SpeciesUsage>} usual by species, in an order that is always the same
    */
   complete(usual) {
-    this.format.complete = completing(new Map(Object.entries(usual)));
+    this.format.complete = teamCompleter(new Map(Object.entries(usual)));
   }
 
   /**
@@ -131,7 +131,7 @@ export class ReplayReader {
         decisions: reading.decisions.filter(({ seat }) => usable[seat]),
       };
     } catch (error) {
-      const { reason, message, line } = error instanceof ReplayError ? error : unforeseen(error);
+      const { reason, message, line } = error instanceof ReplayError ? error : unexpected(error);
       return { battle: { ...told, reason, message, line }, decisions: [] };
     }
   }
@@ -141,8 +141,8 @@ export class ReplayReader {
  * @param {any} error that nothing was prepared for
  * @returns {ReplayError}
  */
-function unforeseen(error) {
-  const told = String(error?.message ?? error).split('\n', 1)[0].slice(0, LONGEST_CAUSE);
+function unexpected(error) {
+  const told = String(error?.message ?? error).split('\n', 1)[0].slice(0, MAX_CAUSE_LENGTH);
   return new ReplayError('reader failed', `The reader does not know what to make of it: ${told}`);
 }
 
@@ -151,7 +151,7 @@ function unforeseen(error) {
  * @param {any} table of a format's rules
  * @returns {string} what of them is not followed, or ''
  */
-function obstacleIn({ gen, currentMod }, table) {
+function unsupportedRule({ gen, currentMod }, table) {
   if (NOT_READ.includes(gen) || currentMod.startsWith('champions')) {
     return 'mega evolutions, Z-moves and Dynamax are not followed';
   }
@@ -168,7 +168,7 @@ function obstacleIn({ gen, currentMod }, table) {
  * @param {any} table of a format's rules
  * @returns {number} seconds that a player has at least before the server chooses; infinity if it never does
  */
-function patienceOf(table) {
+function autoChooseTime(table) {
   const { timeoutAutoChoose, maxPerTurn } = table.timer?.[0] ?? {};
   return timeoutAutoChoose ? maxPerTurn - ROUNDING : Infinity;
 }

@@ -1,14 +1,14 @@
 // Who must be replaced, or is to be revived, and who came then: the decisions within turns and between them.
 
-import { nothingSeen, readTurn } from './choices.js';
+import { noObservation, readTurn } from './choices.js';
 
 /** @import { Decision, Format } from './battle.js' */
-/** @import { Sighting } from './choices.js' */
+/** @import { Observation } from './choices.js' */
 /** @import { SeatReplay } from './requests.js' */
 /** @import { Slot } from '../tracker/state.js' */
 /** @import { Tracker } from '../tracker/tracker.js' */
 
-const REPLACES_FAINTED_AT_ONCE_UNTIL = 3; // generations
+const LAST_GENERATION_TO_REPLACE_AT_ONCE = 3; // generations
 const REVIVES = '[from] move: Revival Blessing';
 const LEAVING_ITEMS = new Set(['ejectbutton', 'ejectpack']);
 const LEAVING_ABILITIES = new Set(['emergencyexit', 'wimpout']);
@@ -19,7 +19,7 @@ const ENDS_SWITCHING = new Set(['', 'move', 'cant', 'turn', 'upkeep', 'win', 'ti
  * @typedef {object} Replacement
  * @property {Decision} decision
  * @property {number[]} places
- * @property {Sighting[]} seen
+ * @property {Observation[]} seen
  */
 
 export class Replacements {
@@ -50,7 +50,7 @@ export class Replacements {
    * @param {string} type
    * @param {string[]} parts
    */
-  look(type, parts) {
+  readLine(type, parts) {
     const { lexicon } = this.tracker;
     if (type === 'upkeep') this.upkept = true;
     else if (type === '-heal' && parts.includes(REVIVES)) this.revive(parts[2]);
@@ -73,8 +73,8 @@ export class Replacements {
    */
   ask(at) {
     const { tracker } = this;
-    const { arriving, revived } = this.whoComes(at);
-    const fainted = this.upkept || tracker.lexicon.generation <= REPLACES_FAINTED_AT_ONCE_UNTIL;
+    const { arriving, revived } = this.nextArrivals(at);
+    const fainted = this.upkept || tracker.lexicon.generation <= LAST_GENERATION_TO_REPLACE_AT_ONCE;
     for (const replay of this.seats) {
       const slots = replay.side.slots.slice(0, tracker.activeSlots);
       const reviving = slots.map((slot) => revived === replay.seat && slot === this.reviver);
@@ -86,7 +86,7 @@ export class Replacements {
       });
       if (!forced.includes(true)) continue;
       const decision = this.decide(replay.seat, replay.forcedSwitch(forced, reviving));
-      const seen = forced.map((leaves) => nothingSeen(leaves ? '' : 'pass'));
+      const seen = forced.map((leaves) => noObservation(leaves ? '' : 'pass'));
       this.asked[replay.seat] = { decision, places: replay.order.slice(), seen };
     }
     return this.asked.some(Boolean);
@@ -118,7 +118,7 @@ export class Replacements {
       const { decision, seen } = replacement;
       const forced = decision.request.forceSwitch.filter(Boolean).length;
       const came = seen.filter(({ kind }) => kind === 'switch').length;
-      for (const sighting of seen) if (sighting.kind === '' && came === forced - 1) sighting.kind = 'pass';
+      for (const observation of seen) if (observation.kind === '' && came === forced - 1) observation.kind = 'pass';
       decision.reading = readTurn(this.format.space, decision.request, decision.mask, seen);
     }
     this.asked.fill(null);
@@ -145,7 +145,7 @@ export class Replacements {
    * @param {number} at line
    * @returns {{arriving: Slot[], revived: number}} slots that Pokémon come into next, and the seat of one that is revived
    */
-  whoComes(at) {
+  nextArrivals(at) {
     const { lines } = this;
     /** @type {Slot[]} */
     const arriving = [];

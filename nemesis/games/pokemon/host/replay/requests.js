@@ -15,7 +15,7 @@ const TRANSFORMED_PP = 5;
 const COPIED = GUESSED.ability | GUESSED.moves | (GUESSED.move * 0b1111);
 const UNKNOWN_TYPE = 'unknown'; // it can terastallize, into whatever
 
-/** @typedef {'' | 'struggles' | 'goes on' | 'is free'} Outlook what a Pokémon turns out to do next */
+/** @typedef {'' | 'struggles' | 'goes on' | 'is free'} Lookahead what a Pokémon turns out to do next */
 
 /** One seat of a battle that is read again. */
 export class SeatReplay {
@@ -36,7 +36,7 @@ export class SeatReplay {
     this.arrivals = arrivals;
     this.terastallizes = terastallizes;
     /** @type {Map<Pokemon, {hp: number, cured: boolean}>} what the seat knows better than the public of its bench */
-    this.rested = new Map();
+    this.benchState = new Map();
     this.dex = tracker.lexicon.dex;
     /** @type {Map<Slot, string>} the move that was last used in each slot, be it called by another */
     this.used = new Map();
@@ -60,7 +60,7 @@ export class SeatReplay {
    */
   arrive(slot) {
     const place = slot.pokemon ? this.order.indexOf(this.numberOf(slot.pokemon)) : -1;
-    if (slot.pokemon) this.rested.delete(slot.pokemon);
+    if (slot.pokemon) this.benchState.delete(slot.pokemon);
     this.chosen.delete(slot);
     if (place < 0) return;
     [this.order[slot.index], this.order[place]] = [this.order[place], this.order[slot.index]];
@@ -82,7 +82,7 @@ export class SeatReplay {
     const regenerated = regenerates ? Math.min(maxHp, hp + Math.floor(maxHp / 3)) : hp;
     const natural = ability === 'naturalcure';
     const cured = status !== '' && (next ? next.status === '' && (next.before !== '' || natural) : natural);
-    this.rested.set(pokemon, { hp: next ? next.hp : regenerated, cured });
+    this.benchState.set(pokemon, { hp: next ? next.hp : regenerated, cured });
   }
 
   /** The two active Pokémon change their places. */
@@ -124,12 +124,12 @@ export class SeatReplay {
   }
 
   /**
-   * @param {Outlook[]} outlook by slot
+   * @param {Lookahead[]} lookahead by slot
    * @returns {any}
    */
-  turn(outlook) {
+  turn(lookahead) {
     const { activeSlots } = this.tracker;
-    const active = this.side.slots.slice(0, activeSlots).map((slot) => this.activeData(slot, outlook[slot.index]));
+    const active = this.side.slots.slice(0, activeSlots).map((slot) => this.activeData(slot, lookahead[slot.index]));
     return { active, side: this.sideData(null) };
   }
 
@@ -172,15 +172,15 @@ export class SeatReplay {
     return {
       ident: `p${this.seat + 1}: ${member.name}`,
       details: detailsOf(species, member),
-      condition: conditionOf(shown, member, shown && this.rested.get(shown)),
+      condition: conditionOf(shown, member, shown && this.benchState.get(shown)),
       active,
       stats: member.stats,
       moves: this.moveIds(slot, member),
       baseAbility: abilityOfForme(shown) || member.ability,
       ability: shownAbility || model.ability,
-      toldAbility: shownAbility || model.told.ability,
+      revealedAbility: shownAbility || model.told.ability,
       item: itemOf(shown, member.item),
-      toldItem: itemOf(shown, member.told.item),
+      revealedItem: itemOf(shown, member.told.item),
       commanding: slot?.volatiles.has('commanding') ?? false,
       reviving,
       teraType: member.tera,
@@ -209,31 +209,31 @@ export class SeatReplay {
 
   /**
    * @param {Slot} slot
-   * @param {Outlook} outlook
+   * @param {Lookahead} lookahead
    */
-  activeData(slot, outlook) {
+  activeData(slot, lookahead) {
     const { tracker } = this;
     const number = this.order[slot.index];
     const member = this.team[number];
     const shown = slot.pokemon ?? this.side.team[number];
     if (!member || !shown) return { moves: [] };
-    const { toldAbility: ability, toldItem: item } = this.entry(number, slot.index, false);
+    const { revealedAbility: ability, revealedItem: item } = this.entry(number, slot.index, false);
     /** @type {Standing} */
     const standing = {
       slot, shown, item, ability, moves: this.movesWithPp(slot, member, shown), used: this.used.get(slot) ?? '',
       chosen: this.chosen.get(slot) ?? '',
     };
     const bound = lockedMove(tracker, standing);
-    const hard = outlook === 'is free' && mayHaveEnded(tracker, standing) ? '' : bound;
+    const hard = lookahead === 'is free' && mayHaveEnded(tracker, standing) ? '' : bound;
     const locked = hard || semiLockedMove(tracker, standing);
     /** @type {any[]} */
     let moves = locked ? [{ id: locked }] : this.offered(standing);
-    const stuck = outlook === 'struggles' || (!locked && moves.every(({ disabled }) => disabled));
+    const stuck = lookahead === 'struggles' || (!locked && moves.every(({ disabled }) => disabled));
     if (stuck) moves = [{ id: 'struggle', target: 'randomNormal', disabled: false }];
     const after = this.side.slots.slice(slot.index + 1, tracker.activeSlots);
     const last = after.every(({ pokemon }) => !pokemon || pokemon.fainted);
     const trap = this.bench > 0 ? trapOf(tracker, standing, (foe) => this.abilityOf(foe)) : '';
-    const unsure = (hard && outlook === '' && mayHaveEnded(tracker, standing)) || (trap === 'unknown' && !last);
+    const unsure = (hard && lookahead === '' && mayHaveEnded(tracker, standing)) || (trap === 'unknown' && !last);
     const free = !locked && !stuck && this.terastallizes && !this.side.gimmickUsed;
     return {
       moves,
@@ -330,19 +330,19 @@ function abilityOfForme(shown) {
 /**
  * @param {Pokemon | undefined} shown
  * @param {Member} member
- * @param {{hp: number, cured: boolean} | undefined} rested
+ * @param {{hp: number, cured: boolean} | undefined} benchState
  * @returns {string}
  */
-function conditionOf(shown, { maxHp }, rested) {
+function conditionOf(shown, { maxHp }, benchState) {
   if (shown?.fainted) return '0 fnt';
   const whole = maxHp || SHOWN_HP;
   if (!shown?.maxHp) return `${whole}/${whole}`;
-  const parts = rested?.hp ?? shown.hp;
+  const parts = benchState?.hp ?? shown.hp;
   // It is shown rounded up, but 99 per cent also stand for what is almost all.
   const exactly = whole === shown.maxHp || parts >= shown.maxHp - 1;
   const hp = exactly ? parts : parts - 0.5;
   const exact = Math.max(1, Math.round((hp * whole) / shown.maxHp));
-  const status = rested?.cured ? '' : shown.status;
+  const status = benchState?.cured ? '' : shown.status;
   return `${exact}/${whole}${status ? ` ${status}` : ''}`;
 }
 

@@ -8,7 +8,7 @@
 const TRAPS = ['trapped', 'partiallytrapped', 'ingrain', 'noretreat', 'octolock'];
 const HOLDS = ['commanded', 'commanding', 'skydrop'];
 const TRAPPING_ABILITIES = ['shadowtag', 'arenatrap', 'magnetpull'];
-const FIRST_GENERATION_WITH_FREE_GHOSTS = 6;
+const FIRST_GENERATION_WITH_UNTRAPPABLE_GHOSTS = 6;
 
 /**
  * One own Pokémon on the field, as its seat knows it.
@@ -62,8 +62,8 @@ export function semiLockedMove(tracker, { slot, shown }) {
   const foe = tracker.sides[1 - slot.side.index].slots[0];
   const asleep = shown.status === 'slp' || shown.status === 'frz';
   // Wrap and its like bind both for one turn to be sure; whether they go on, neither can tell.
-  if (begunNow(tracker, foe) && tracker.lexicon.move(slot.lastMove).binds) return asleep ? 'fight' : slot.lastMove;
-  return asleep || begunNow(tracker, slot) ? 'fight' : '';
+  if (boundLastTurn(tracker, foe) && tracker.lexicon.move(slot.lastMove).binds) return asleep ? 'fight' : slot.lastMove;
+  return asleep || boundLastTurn(tracker, slot) ? 'fight' : '';
 }
 
 /**
@@ -71,7 +71,7 @@ export function semiLockedMove(tracker, { slot, shown }) {
  * @param {Slot} slot
  * @returns {boolean} whether its Pokémon was bound in the turn before
  */
-function begunNow({ turn }, { volatiles }) {
+function boundLastTurn({ turn }, { volatiles }) {
   return volatiles.get('partiallytrapped') === turn - 1;
 }
 
@@ -85,16 +85,16 @@ export function isDisabled(tracker, standing, move) {
   const { slot, item, ability, moves, chosen } = standing;
   const { volatiles, lastMove } = slot;
   const has = (/** @type {string} */ id) => moves.some((one) => one.id === id);
-  const idle = volatiles.has('embargo') || tracker.rooms.has('magicroom') || ability === 'klutz';
-  const chained = chosen !== move.id && slot.actedWithItem && has(chosen) && !volatiles.has('dynamax');
-  if (chained && item.startsWith('choice') && !idle) return true;
-  if (chained && ability === 'gorillatactics') return true;
+  const itemSuppressed = volatiles.has('embargo') || tracker.rooms.has('magicroom') || ability === 'klutz';
+  const choiceLocked = chosen !== move.id && slot.actedWithItem && has(chosen) && !volatiles.has('dynamax');
+  if (choiceLocked && item.startsWith('choice') && !itemSuppressed) return true;
+  if (choiceLocked && ability === 'gorillatactics') return true;
   if (volatiles.has('disable') && slot.disabledMove === move.id) return true;
   if (volatiles.has('encore') && has(slot.encoredMove) && slot.encoredMove !== move.id) return true;
   if (volatiles.has('torment') && lastMove === move.id) return true;
   if (move.flags.cantusetwice && lastMove === move.id) return true;
   if (move.category === 'Status' && move.id !== 'mefirst') {
-    if (volatiles.has('taunt') || (item === 'assaultvest' && !idle)) return true;
+    if (volatiles.has('taunt') || (item === 'assaultvest' && !itemSuppressed)) return true;
   }
   if (move.flags.heal && volatiles.has('healblock')) return true;
   if (move.flags.sound && volatiles.has('throatchop')) return true;
@@ -117,7 +117,7 @@ export function trapOf(tracker, standing, abilityOf) {
   if (HOLDS.some((id) => volatiles.has(id))) return 'open';
   if (item === 'shedshell') return '';
   const types = typesOf(slot, shown);
-  if (generation >= FIRST_GENERATION_WITH_FREE_GHOSTS && types.includes('ghost')) return '';
+  if (generation >= FIRST_GENERATION_WITH_UNTRAPPABLE_GHOSTS && types.includes('ghost')) return '';
   if (tracker.rooms.has('fairylock')) return 'open';
   if (generation > 1 && TRAPS.some((id) => volatiles.has(id))) return 'open';
   let trap = /** @type {'' | 'maybe' | 'unknown'} */ ('');
@@ -125,7 +125,7 @@ export function trapOf(tracker, standing, abilityOf) {
     if (!foe.pokemon || foe.pokemon.fainted) continue;
     const actual = abilityOf(foe.pokemon);
     for (const ability of TRAPPING_ABILITIES) {
-      if (!reaches(ability, standing, types)) continue;
+      if (!canTrap(ability, standing, types)) continue;
       if (ability === actual && !foe.volatiles.has('gastroacid')) return 'hidden';
       const { abilities } = tracker.lexicon.dex.species.get((foe.shownSpecies ?? foe.pokemon.species).id);
       /** @type {string[]} */
@@ -142,7 +142,7 @@ export function trapOf(tracker, standing, abilityOf) {
  * @param {string[]} types
  * @returns {boolean} whether it holds such a Pokémon
  */
-function reaches(trap, { slot, item, ability }, types) {
+function canTrap(trap, { slot, item, ability }, types) {
   if (trap === 'shadowtag') return ability !== 'shadowtag';
   if (trap === 'magnetpull') return types.includes('steel');
   if (item === 'ironball' || slot.volatiles.has('smackdown') || slot.volatiles.has('ingrain')) return true;

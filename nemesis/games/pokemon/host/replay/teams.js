@@ -12,7 +12,7 @@ import { ReplayError, guarded } from './log.js';
 
 const MOVES = 4;
 const TEAM = 6;
-const VEILED = /^\|poke\|p[12]\|[^|]*-\*/;
+const HIDDEN_FORME = /^\|poke\|p[12]\|[^|]*-\*/;
 /** Lines by which a Pokémon gets an item that it did not have from the start. */
 const TRANSFER =
   /\[from\] ?(move: (Trick|Switcheroo|Thief|Covet|Bestow|Recycle)|ability: (Magician|Pickpocket|Harvest|Pickup|Symbiosis))/;
@@ -48,8 +48,8 @@ const TRANSFER =
  * @typedef {object} Knowledge
  * @property {Known[]} team in the order of the team preview, or of first appearance
  * @property {boolean} sheet whether the log shows the team's sheet
- * @property {boolean} disguised whether one that can take the shape of another took part, or may have without a sheet
- * @property {boolean} hiding whether the sheet has such a one, which nobody saw: it may have been there all the same
+ * @property {boolean} illusionShown whether one that can take the shape of another took part, or may have without a sheet
+ * @property {boolean} illusionPossible whether the sheet has such a one, which nobody saw: it may have been there all the same
  */
 
 /**
@@ -62,7 +62,7 @@ export function gatherTeams(dex, { lines }) {
   const sheets = [false, false];
   const items = new InitialItems();
   /** @type {Set<Pokemon>} whose forme the team preview did not show */
-  const veiled = new Set();
+  const hiddenFormes = new Set();
   /** @type {Map<Pokemon, Arrival[]>} */
   const arrivals = new Map();
   for (const [place, line] of lines.entries()) {
@@ -70,13 +70,13 @@ export function gatherTeams(dex, { lines }) {
       const arrives = line.startsWith('|switch|') || line.startsWith('|drag|');
       const before = arrives ? new Map(tracker.sides.flatMap(({ team }) => team.map((one) => [one, one.status]))) : null;
       tracker.read(lines, place, place + 1);
-      items.look(tracker, line, place);
+      items.readLine(tracker, line, place);
       if (tracker.sides.some(({ team }) => team.length > 2 * TEAM)) {
         throw new ReplayError('contradiction', 'A team has too many Pokémon.', place + 1);
       }
       if (line.startsWith('|showteam|')) sheets[line.charCodeAt(11) - 49] = true;
       else if (line.startsWith('|move|')) revealMoves(tracker, line);
-      else if (VEILED.test(line)) veiled.add(tracker.sideAt(line.slice('|poke|'.length)).team.slice(-1)[0]);
+      else if (HIDDEN_FORME.test(line)) hiddenFormes.add(tracker.sideAt(line.slice('|poke|'.length)).team.slice(-1)[0]);
       if (!before) return;
       const { pokemon } = tracker.slotAt(line.slice(line.indexOf('|', 1) + 1));
       if (!pokemon) return;
@@ -90,15 +90,15 @@ export function gatherTeams(dex, { lines }) {
       throw new ReplayError('contradiction', `Seat ${seat + 1} shows more Pokémon than its team has.`);
     }
     const known = team.map((pokemon) => {
-      const forme = sheets[seat] || pokemon.seen || !veiled.has(pokemon);
+      const forme = sheets[seat] || pokemon.seen || !hiddenFormes.has(pokemon);
       return { ...knownOf(pokemon, items.of(pokemon), sheets[seat], arrivals.get(pokemon) ?? []), forme };
     });
-    const shifting = team.filter(({ species, baseSpecies }) => species.mayDisguise || baseSpecies.mayDisguise);
+    const illusionUsers = team.filter(({ species, baseSpecies }) => species.mayHaveIllusion || baseSpecies.mayHaveIllusion);
     return {
       team: [...known, ...Array.from({ length: Math.min(teamSize, TEAM) - team.length }, unknownMember)],
       sheet: sheets[seat],
-      disguised: shifting.some(({ seen }) => seen || !sheets[seat]),
-      hiding: shifting.length > 0,
+      illusionShown: illusionUsers.some(({ seen }) => seen || !sheets[seat]),
+      illusionPossible: illusionUsers.length > 0,
     };
   });
   return [one, other];
@@ -126,7 +126,7 @@ class InitialItems {
    * @param {string} line
    * @param {number} place of the line
    */
-  look({ sides }, line, place) {
+  readLine({ sides }, line, place) {
     const transfer = line.startsWith('|-item|') && TRANSFER.test(line);
     for (const { team } of sides) {
       for (const pokemon of team) {
@@ -169,7 +169,7 @@ function knownOf(pokemon, item, sheet, arrivals) {
     gender,
     moves: moves.ids,
     allMoves: sheet || moves.ids.length === MOVES,
-    item: generation === 1 ? '' : changesHands(pokemon, item) ? undefined : item,
+    item: generation === 1 ? '' : hasStickyBarb(pokemon, item) ? undefined : item,
     ability: generation < 3 ? '' : baseAbility || baseSpecies.onlyAbility || undefined,
     nature: generation < 3 ? '' : nature || undefined,
     tera: generation < 9 ? '' : teraType || undefined,
@@ -183,7 +183,7 @@ function knownOf(pokemon, item, sheet, arrivals) {
  * @param {string | undefined} initial
  * @returns {boolean}
  */
-function changesHands({ item, lastItem }, initial) {
+function hasStickyBarb({ item, lastItem }, initial) {
   return [item, lastItem, initial].includes('stickybarb');
 }
 

@@ -4,7 +4,7 @@ import { lexiconOf } from '../tracker/lexicon.js';
 
 /** @import { Knowledge, Known } from './teams.js' */
 
-/** Items that bind their holder, or would tell how long a weather or a screen lasts: too much to follow from a guess. */
+/** Items that bind their holder, or would tell how long a weather or a screen lasts: too much to updateOwn from a guess. */
 const NEVER_GUESSED = new Set([
   'choiceband', 'choicescarf', 'choicespecs', 'assaultvest', 'damprock', 'heatrock', 'smoothrock', 'icyrock',
   'terrainextender', 'lightclay',
@@ -12,7 +12,7 @@ const NEVER_GUESSED = new Set([
 
 /**
  * How often a species was told to have what, by id.
- * @typedef {object} Usual
+ * @typedef {object} SpeciesUsage
  * @property {Record<string, number>} [moves]
  * @property {Record<string, number>} [item]
  * @property {Record<string, number>} [ability]
@@ -21,7 +21,7 @@ const NEVER_GUESSED = new Set([
  */
 
 /** Generations from which on the preview tells the whole team. */
-const FIRST_WITH_PREVIEW = 5;
+const FIRST_GENERATION_WITH_PREVIEW = 5;
 
 /** How often species were told to have what: by species, kind (moves, item, ability, tera, team) and id. */
 export class Usage {
@@ -37,7 +37,7 @@ export class Usage {
   add({ team }) {
     const seen = team.flatMap(({ species }) => (species && this.dex.species.get(species.id).exists ? [species.id] : []));
     for (const known of team) if (seen.includes(known.species?.id ?? '')) this.count(known);
-    if (this.dex.gen >= FIRST_WITH_PREVIEW) return;
+    if (this.dex.gen >= FIRST_GENERATION_WITH_PREVIEW) return;
     for (const one of seen) for (const other of seen) this.note(one, 'team', other);
   }
 
@@ -56,7 +56,7 @@ export class Usage {
   count({ species, moves, item, ability, tera }) {
     const { dex, lexicon } = this;
     const note = (/** @type {string} */ kind, /** @type {string} */ id) => this.note(species?.id ?? '', kind, id);
-    for (const id of moves) if (lexicon.move(id).belongs) note('moves', id);
+    for (const id of moves) if (lexicon.move(id).inMoveset) note('moves', id);
     if (item && dex.items.get(item).exists && !NEVER_GUESSED.has(item)) note('item', item);
     if (ability && dex.abilities.get(ability).exists) note('ability', ability);
     if (tera && dex.types.get(tera).exists) note('tera', tera);

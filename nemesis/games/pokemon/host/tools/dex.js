@@ -1,5 +1,5 @@
-// Writes the dex as JSON lines: first the vocabulary of all ids, then the facts of each mod. What becomes of them is
-// decided in Python, by `python -m nemesis.games.pokemon.dex_export`.
+// Writes the dex as JSON lines: first the vocabulary of all ids, then the facts of each mod. The Python module
+// `dex_export` runs this program and turns the facts into tables.
 
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
@@ -12,12 +12,12 @@ const require = createRequire(import.meta.url);
  * @typedef {keyof Vocabulary} Kind
  */
 
-// Requests name these, and no dex has them.
+// Move ids in requests that no dex has.
 const MOVES_OF_REQUESTS = ['recharge', 'fight'];
-// What is left of a Pokémon that lost its types, and the type of gen 1's glitch Pokémon.
+// The type of a Pokémon that lost its types, and the type of the glitch Pokémon of gen 1.
 const TYPES_OF_NO_CHART = ['???', 'bird'];
 
-/** @type {Record<Kind, string>} the names that the package gives to its data */
+/** @type {Record<Kind, string>} the names of the data tables in the package */
 const SOURCES = { species: 'Pokedex', moves: 'Moves', items: 'Items', abilities: 'Abilities', types: 'TypeChart' };
 
 /** @type {Record<Kind, string[]>} */
@@ -49,9 +49,9 @@ const FACTS = {
 function vocabularyOf(dex) {
   /** @type {(kind: Kind) => string[]} */
   const keys = (kind) => Object.keys(dex.data[SOURCES[kind]]);
-  const cosmetic = dex.species.all().flatMap((/** @type {any} */ species) => species.cosmeticFormes ?? []).map(dex.toID);
+  const formes = dex.species.all().flatMap((/** @type {any} */ species) => species.cosmeticFormes ?? []);
   return {
-    species: [...new Set([...keys('species'), ...cosmetic])],
+    species: [...new Set([...keys('species'), ...formes.map(dex.toID)])],
     moves: [...keys('moves'), ...MOVES_OF_REQUESTS],
     items: keys('items'),
     abilities: keys('abilities'),
@@ -62,7 +62,7 @@ function vocabularyOf(dex) {
 /**
  * @param {any} entry of a dex
  * @param {string[]} names
- * @returns {Facts} what is set; a callback counts as true
+ * @returns {Facts} the properties that are set; a callback counts as true
  */
 function pick(entry, names) {
   /** @type {Facts} */
@@ -70,7 +70,7 @@ function pick(entry, names) {
   for (const name of names) {
     const value = entry[name];
     if (value === undefined || value === null || value === '') continue;
-    // A false callback is an answer of its own: an item that may not be taken.
+    // A callback that is false has a meaning: the item cannot be taken.
     if (value === false && name !== 'onTakeItem') continue;
     facts[name] = typeof value === 'function' ? true : value;
   }
@@ -96,7 +96,8 @@ function factsOf(dex, vocabulary) {
 function main() {
   const { Dex } = require('pokemon-showdown');
   const vocabulary = vocabularyOf(Dex);
-  const formats = Dex.formats.all().filter((/** @type {any} */ format) => ['singles', 'doubles'].includes(format.gameType));
+  const isPlayed = (/** @type {any} */ { gameType }) => gameType === 'singles' || gameType === 'doubles';
+  const formats = Dex.formats.all().filter(isPlayed);
   const generations = Array.from({ length: Dex.gen }, (_, index) => `gen${index + 1}`);
   const mods = new Set([...generations, ...formats.map((/** @type {any} */ format) => format.mod)]);
   process.stdout.write(`${JSON.stringify(vocabulary)}\n`);
@@ -106,7 +107,7 @@ function main() {
       const ids = new Set(vocabulary[kind]);
       return Object.keys(dex.data[SOURCES[kind]]).every((id) => ids.has(id));
     };
-    // A mod that invents ids shares the table of its generation: what it invents is unknown either way.
+    // A mod with ids of its own uses the table of its generation, because the vocabulary lacks those ids anyway.
     const own = /** @type {Kind[]} */ (Object.keys(SOURCES)).every(known);
     const facts = own ? factsOf(dex, vocabulary) : null;
     process.stdout.write(`${JSON.stringify({ mod, generation: dex.gen, facts })}\n`);

@@ -1,4 +1,4 @@
-// Writes what the package knows about its singles and doubles formats, as JSON: `node tools/formats.js > ../formats.json`.
+// Writes the facts of the package's singles and doubles formats as JSON: `node tools/formats.js > ../formats.json`.
 
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
@@ -12,14 +12,14 @@ const require = createRequire(import.meta.url);
  * @property {number} generation
  * @property {1 | 2} slots active places of a side
  * @property {number} brought Pokémon of a full team that take part
- * @property {boolean} preview whether the battle opens with a team preview
- * @property {boolean} generated whether teams are drawn by the simulator
+ * @property {boolean} preview whether the battle starts with team preview
+ * @property {boolean} generated whether the simulator generates the teams
  * @property {'none' | 'offered' | 'forced'} sheets open team sheets
  */
 
-const MOST_MEMBERS = 6;
-const MOST_MOVES = 4;
-const LEAST_OF_DOUBLES = 4; // the space of team previews picks two leads and two others
+const MAX_MEMBERS = 6;
+const MAX_MOVES = 4;
+const MIN_BROUGHT_IN_DOUBLES = 4; // the action space of team preview has two leads and two others
 
 /** @returns {Record<string, FormatFacts>} the facts by format id */
 export function formatFacts() {
@@ -29,10 +29,10 @@ export function formatFacts() {
   for (const format of Dex.formats.all()) {
     if (format.gameType !== 'singles' && format.gameType !== 'doubles') continue;
     const rules = Dex.formats.getRuleTable(format);
-    if (rules.maxTeamSize > MOST_MEMBERS || rules.maxMoveCount > MOST_MOVES) continue;
+    if (rules.maxTeamSize > MAX_MEMBERS || rules.maxMoveCount > MAX_MOVES) continue;
     const dex = Dex.forFormat(format);
-    const brought = Math.min(rules.pickedTeamSize || MOST_MEMBERS, MOST_MEMBERS);
-    if (format.gameType === 'doubles' && brought < LEAST_OF_DOUBLES) continue;
+    const brought = Math.min(rules.pickedTeamSize || MAX_MEMBERS, MAX_MEMBERS);
+    if (format.gameType === 'doubles' && brought < MIN_BROUGHT_IN_DOUBLES) continue;
     facts[format.id] = {
       name: format.name,
       mod: dex.currentMod === 'base' ? `gen${dex.gen}` : dex.currentMod,

@@ -1,9 +1,9 @@
-// Plays seeded random battles in the stock and the overlaid simulator and compares all that they say.
+// Plays seeded random battles in the stock and the overlaid simulator and compares their output.
 //
 //   node tools/identity.js --battles 100 [--formats gen9ou,gen1ou] [--seed 0] [--overlay FILE]
 //
-// Compared are every log line but the time stamps, every request of both seats, the state at the end and that of the
-// PRNG. Every third battle is between teams drawn from the whole dex. Prints JSON; exits with 1 on a difference.
+// Compares every log line except time stamps, every request of both seats, the final state and the state of the PRNG.
+// In every third battle, both teams are random sets from the whole dex. Prints JSON; exits with 1 on a difference.
 
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -20,9 +20,9 @@ const RANDOM_FORMATS = [
   'gen9randomdoublesbattle',
   'gen9championsrandombattle',
 ];
-const LONGEST = 200; // turns
+const MAX_TURNS = 200;
 const SEED_STEP = 7919;
-const EXCERPT = 120; // characters on either side of a difference
+const EXCERPT = 120; // characters before and after a difference
 
 /**
  * @typedef {object} Job
@@ -86,13 +86,13 @@ function defaultFormats(Dex) {
  * @param {string[]} formats
  * @param {number} battles
  * @param {number} seed
- * @returns {Job[]} as many of each format, give or take one
+ * @returns {Job[]} the formats in rotation
  */
 function jobsOf(formats, battles, seed) {
   return Array.from({ length: battles }, (_, index) => ({
     format: formats[index % formats.length],
     seed: seed * SEED_STEP + index,
-    wild: (index + Math.floor(index / formats.length)) % 3 === 2, // every format in turn
+    wild: (index + Math.floor(index / formats.length)) % 3 === 2, // rotates over the formats
   }));
 }
 
@@ -123,7 +123,7 @@ function firstDifference(job, expected, actual) {
 }
 
 /**
- * States and requests are long: show where they begin to differ.
+ * States and requests are long, so show only where they start to differ.
  * @param {string} stock
  * @param {string} overlaid
  */
@@ -141,7 +141,7 @@ async function serve() {
 }
 
 /**
- * All that a simulator says of one battle, in the order in which it says it.
+ * The whole output of a simulator for one battle, in order.
  * @param {Simulator} simulator
  * @param {Job} job
  * @returns {string[]}
@@ -152,23 +152,23 @@ function transcript(simulator, job) {
   const draw = job.wild ? wildTeam : generatedTeam;
   const teams = [draw(simulator, format, random), draw(simulator, format, random)];
   /** @type {string[]} */
-  const said = [...teams];
+  const output = [...teams];
   try {
     const battle = startBattle(simulator, format, teams, random);
     let read = 0;
-    playRandomly(battle, random, LONGEST, (choice) => {
-      said.push(...battle.log.slice(read), ...battle.sides.map((side) => JSON.stringify(side.activeRequest)), choice);
+    playRandomly(battle, random, MAX_TURNS, (choice) => {
+      output.push(...battle.log.slice(read), ...battle.sides.map((side) => JSON.stringify(side.activeRequest)), choice);
       read = battle.log.length;
     });
-    said.push(...battle.log.slice(read), stateOf(battle), battle.prng.getSeed());
+    output.push(...battle.log.slice(read), stateOf(battle), battle.prng.getSeed());
   } catch (error) {
-    said.push(`failure ${error}`);
+    output.push(`failure ${error}`);
   }
-  return said.filter((line) => !line.startsWith('|t:|'));
+  return output.filter((line) => !line.startsWith('|t:|'));
 }
 
 /**
- * The whole state but for the log and for the order in which the properties of Pokémon and moves came to be.
+ * The whole state, without the log and regardless of the order of properties of Pokémon and moves.
  * @param {any} battle
  */
 function stateOf(battle) {

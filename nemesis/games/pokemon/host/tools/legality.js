@@ -1,7 +1,7 @@
-// Plays random battles and tries at every decision what the action space calls legal and illegal on the simulator itself.
-// Reads jobs as lines of JSON and answers each with a line:
+// Plays random battles and checks the legal mask against the simulator: at every decision it tries legal and illegal
+// actions. Reads one job per line of JSON and writes one line per job:
 // `echo '{"format": "gen9ou", "slots": 1, "brought": 6, "battles": 3}' | node tools/legality.js`.
-// A job that holds requests in place of battles is answered with the mask of each, and if wanted with the choices of all
+// For a job with requests instead of battles, it writes the mask of each request and, on demand, the choices of all
 // actions and the actions of given choices.
 
 /** @import { Random } from './play.js' */
@@ -23,9 +23,9 @@ const PICKS = [...Array(6544).keys()].map(String).filter((pick) => {
   const [one, other, third, fourth] = pick;
   return /^[1-6]{4}$/.test(pick) && new Set(pick).size === 4 && one < other && third < fourth;
 });
-const MOST_PROBLEMS = 20;
-const MOST_REFUSALS = 10;
-const READ_ONE_IN = 8; // choices of doubles, for it takes long
+const MAX_PROBLEMS = 20;
+const MAX_REFUSALS = 10;
+const READ_ONE_IN = 8; // choices of doubles, because reading them is slow
 const FLAGS = ['trapped', 'maybeTrapped', 'maybeDisabled', 'maybeLocked', 'switchFlag'];
 
 /**
@@ -34,17 +34,17 @@ const FLAGS = ['trapped', 'maybeTrapped', 'maybeDisabled', 'maybeLocked', 'switc
  * @property {1 | 2} slots
  * @property {number} brought
  * @property {number} [battles]
- * @property {number} [turns] after which a battle is broken off
+ * @property {number} [turns] after which a battle is stopped
  * @property {number} [seed]
- * @property {number} [joint] pairs of options tried at random in a decision
+ * @property {number} [joint] random pairs of options to try at each decision
  * @property {'generated' | 'wild'} [source] of teams
- * @property {any[][]} [teams] sets of both seats, in place of random ones
+ * @property {any[][]} [teams] sets of both seats instead of random ones
  * @property {any[]} [requests]
- * @property {string[]} [choices] whose actions are wanted
- * @property {boolean} [worded] whether the choices of all actions are wanted
+ * @property {string[]} [choices] to find the actions of
+ * @property {boolean} [worded] whether to write the choices of all actions
  */
 
-class Trial {
+class LegalityCheck {
   /** @param {Job} job */
   constructor(job) {
     this.job = job;
@@ -79,15 +79,18 @@ class Trial {
     this.battle.destroy();
   }
 
-  /** Answer with a legal action at random; what is refused for hidden reasons is asked again. @param {any} side */
+  /**
+   * Answer with a random legal action, and again if it is refused because of hidden information.
+   * @param {any} side
+   */
   answer(side) {
-    for (let refusals = 0; refusals < MOST_REFUSALS; refusals++) {
+    for (let refusals = 0; refusals < MAX_REFUSALS; refusals++) {
       const legal = this.legal(side.activeRequest);
       const index = legal[this.random(legal.length)];
       if (this.battle.choose(side.id, this.space.choice(side.activeRequest, index))) return;
       side.clearChoice();
     }
-    throw new Error(`${this.job.format}: ${MOST_REFUSALS} legal actions were refused in a row.`);
+    throw new Error(`${this.job.format}: ${MAX_REFUSALS} legal actions were refused in a row.`);
   }
 
   /** @param {any} side */
@@ -95,31 +98,31 @@ class Trial {
     const request = side.activeRequest;
     this.before = JSON.stringify(request);
     this.report.decisions++;
-    for (const sight of sights(request)) this.report.seen[sight] = (this.report.seen[sight] ?? 0) + 1;
+    for (const feature of featuresOf(request)) this.report.seen[feature] = (this.report.seen[feature] ?? 0) + 1;
     const legal = this.legal(request);
-    if (!legal.length) this.complain(request, 'nothing is legal');
-    const known = new Set(legal.map((index) => this.space.choice(request, index)));
-    if (known.size !== legal.length) this.complain(request, 'two legal actions are the same choice');
+    if (!legal.length) this.addProblem(request, 'no action is legal');
+    const choices = new Set(legal.map((index) => this.space.choice(request, index)));
+    if (choices.size !== legal.length) this.addProblem(request, 'two legal actions are the same choice');
     const tried = this.job.slots === 1 || request.teamPreview ? legal : this.sample(legal);
     for (const index of tried) this.tryLegal(side, index);
     for (const text of this.illegalTexts(request, new Set(legal))) {
-      if (!known.has(text)) this.tryIllegal(side, text, legal);
+      if (!choices.has(text)) this.tryIllegal(side, text, legal);
     }
   }
 
   /**
-   * One pair for every option that a slot has, and some more.
+   * One pair for every option of each slot, and some more.
    * @param {number[]} legal
    */
   sample(legal) {
     const { random } = this;
     /** @type {Map<string, number>} */
-    const witnesses = new Map();
+    const samples = new Map();
     for (const index of shuffled(legal, random)) {
-      witnesses.set(`first ${Math.floor(index / OPTIONS)}`, index);
-      witnesses.set(`second ${index % OPTIONS}`, index);
+      samples.set(`first ${Math.floor(index / OPTIONS)}`, index);
+      samples.set(`second ${index % OPTIONS}`, index);
     }
-    return [...new Set([...witnesses.values(), ...shuffled(legal, random).slice(0, this.job.joint ?? 20)])];
+    return [...new Set([...samples.values(), ...shuffled(legal, random).slice(0, this.job.joint ?? 20)])];
   }
 
   /**
@@ -132,19 +135,19 @@ class Trial {
     const text = this.space.choice(request, index);
     const open = !request.active?.some(hidesMoves);
     const reads = this.job.slots === 1 || this.random(READ_ONE_IN) === 0;
-    if (reads && this.space.index(request, text) !== index) this.complain(request, `${text}: not read as ${index}`);
+    if (reads && this.space.index(request, text) !== index) this.addProblem(request, `${text}: not read as ${index}`);
     const outcome = this.attempt(side, text);
     if (reads && outcome.accepted && open && this.space.index(request, outcome.recorded) !== index) {
-      this.complain(request, `${text}: recorded as ${outcome.recorded}`);
+      this.addProblem(request, `${text}: recorded as ${outcome.recorded}`);
     }
     if (outcome.accepted) return;
     this.report.refusals++;
     const hides = /trapped/.test(outcome.error) ? hidesTrap : hidesMoves;
-    if (!side.activeRequest.active?.some(hides)) this.complain(request, `${text}: legal, but ${outcome.error}`);
+    if (!side.activeRequest.active?.some(hides)) this.addProblem(request, `${text}: legal, but ${outcome.error}`);
     const after = this.legal(outcome.request);
     const before = this.legal(side.activeRequest);
     if (!after.length || after.includes(index) || !after.every((left) => before.includes(left))) {
-      this.complain(request, `${text}: refused, but the mask did not learn it`);
+      this.addProblem(request, `${text}: refused, but the mask was not updated`);
     }
   }
 
@@ -159,11 +162,11 @@ class Trial {
     if (!outcome.accepted) return;
     const request = side.activeRequest;
     const same = legal.some((index) => this.attempt(side, this.space.choice(request, index)).stored === outcome.stored);
-    if (!same) this.complain(request, `${text}: illegal, but accepted as ${outcome.recorded}`);
+    if (!same) this.addProblem(request, `${text}: illegal, but accepted as ${outcome.recorded}`);
   }
 
   /**
-   * Make a choice and take it back, together with all that the simulator changed on the way.
+   * Make a choice, then undo it and all changes that the simulator made for it.
    * @param {any} side
    * @param {string} text
    */
@@ -191,7 +194,7 @@ class Trial {
   /**
    * @param {any} request
    * @param {Set<number>} legal
-   * @returns {Set<string>} choices for indices that are not legal, worded without looking at the request
+   * @returns {Set<string>} texts of illegal actions, built independently of the request
    */
   illegalTexts(request, legal) {
     const { random, space, job } = this;
@@ -233,8 +236,8 @@ class Trial {
    * @param {any} request
    * @param {string} what
    */
-  complain(request, what) {
-    if (this.problems.length === MOST_PROBLEMS) return;
+  addProblem(request, what) {
+    if (this.problems.length === MAX_PROBLEMS) return;
     this.problems.push(`${this.job.format}: ${what} in ${JSON.stringify(request)}`);
   }
 }
@@ -291,9 +294,9 @@ function pairText(index, request, brought, random) {
 
 /**
  * @param {any} request
- * @returns {Set<string>} names of what is out of the ordinary in it
+ * @returns {Set<string>} names of its unusual features
  */
-function sights(request) {
+function featuresOf(request) {
   /** @type {Set<string>} */
   const seen = new Set();
   if (request.teamPreview) seen.add('preview').add(`preview of ${request.side.pokemon.length}`);
@@ -350,5 +353,5 @@ function read(job) {
 
 for await (const line of createInterface({ input: process.stdin })) {
   const job = JSON.parse(line);
-  process.stdout.write(`${JSON.stringify(job.requests ? read(job) : new Trial(job).run())}\n`);
+  process.stdout.write(`${JSON.stringify(job.requests ? read(job) : new LegalityCheck(job).run())}\n`);
 }

@@ -1,9 +1,9 @@
-// Random teams and random legal choices: what a simulator is measured and compared with.
+// Plays battles with random legal choices, to measure and compare simulators.
 
 /** @import { Simulator } from '../simulator.js' */
 
 /**
- * Random integers in [0, bound), from a generator that is no part of any battle (mulberry32).
+ * Random integers in [0, bound), independent of the PRNG of any battle (mulberry32).
  * @typedef {(bound: number) => number} Random
  */
 
@@ -34,14 +34,14 @@ export function startBattle({ Battle }, format, teams, random) {
   return new Battle({ formatid: format.id, format, seed: /** @type {any} */ (seed), p1, p2 });
 }
 
-const MOST_TRIES = 8;
+const MAX_TRIES = 8;
 
 /**
- * Answer requests at random until the battle ends or its turns are used up.
+ * Answer requests at random until the battle ends or reaches the turn limit.
  * @param {any} battle
  * @param {Random} random
  * @param {number} turnLimit
- * @param {(choice: string) => void} [observe] told of every choice before it is made
+ * @param {(choice: string) => void} [observe] is called with every choice before it is made
  * @returns {number} decisions made
  */
 export function playRandomly(battle, random, turnLimit, observe) {
@@ -55,23 +55,23 @@ export function playRandomly(battle, random, turnLimit, observe) {
 }
 
 /**
- * A request does not tell of every trap; what is refused is answered anew.
+ * A request does not show every trap, so a refused choice is followed by another.
  * @param {any} battle
  * @param {any} side
  * @param {Random} random
  * @param {(choice: string) => void} [observe]
  */
 function answer(battle, side, random, observe) {
-  for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const choice = tries < MOST_TRIES - 1 ? randomChoice(side.activeRequest, random) : 'default';
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const choice = tries < MAX_TRIES - 1 ? randomChoice(side.activeRequest, random) : 'default';
     observe?.(`${side.id} ${choice}`);
     if (battle.choose(side.id, choice)) return;
   }
-  throw new Error(`No choice is accepted: ${side.choice.error}`);
+  throw new Error(`The simulator accepts no choice: ${side.choice.error}`);
 }
 
 /**
- * A random choice that answers a request, legal as far as the request tells.
+ * A random choice for a request, legal as far as the request shows.
  * @param {any} request
  * @param {Random} random
  * @returns {string}
@@ -104,7 +104,7 @@ function randomOrder(request, random) {
 
 /**
  * @param {any} request
- * @returns {number[]} places of the Pokémon that may come in, from 1
+ * @returns {number[]} places of the Pokémon that can come in, from 1
  */
 function benchOf(request) {
   /** @type {number[]} */
@@ -116,7 +116,7 @@ function benchOf(request) {
 }
 
 /**
- * Takes the Pokémon off the bench, for one cannot come in at two slots.
+ * Removes the Pokémon from the bench, because it cannot come into two slots.
  * @param {any} request
  * @param {number} slot
  * @param {number[]} bench
@@ -136,7 +136,7 @@ function randomSwitch(request, slot, bench, random) {
 /**
  * @param {any} request
  * @param {number} slot
- * @param {Set<string>} gimmicks those that another slot uses in this turn
+ * @param {Set<string>} gimmicks those that another slot uses this turn
  * @param {Random} random
  */
 function randomMove(request, slot, gimmicks, random) {
@@ -178,7 +178,7 @@ function randomGimmick(active, place, random) {
 /**
  * @param {any} request
  * @param {number} slot
- * @param {string} target what the move aims at
+ * @param {string} target target type of the move
  * @param {Random} random
  */
 function randomTarget(request, slot, target, random) {

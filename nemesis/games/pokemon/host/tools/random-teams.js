@@ -1,4 +1,4 @@
-// Teams to measure and compare simulators with: those of the random-battle formats, and sets drawn from the whole dex.
+// Random teams to measure and compare simulators: those of the random-battle formats, and sets from the whole dex.
 
 /** @import { Simulator } from '../simulator.js' */
 /** @import { Random } from './play.js' */
@@ -8,7 +8,7 @@ const MOVES = 4;
 const STATS = ['hp', 'atk', 'def', 'spa', 'spd', 'spe'];
 
 /**
- * A team of the format's own generator or, where it has none, of the random-battle format nearest to it.
+ * A team of the format's own generator or, if it has none, of the most similar random-battle format.
  * @param {Simulator} simulator
  * @param {any} format
  * @param {Random} random
@@ -31,7 +31,7 @@ function generatorOf(dex, format) {
 }
 
 /**
- * A team that no one would build: anything of the generation at random, so that rare effects meet.
+ * A team of random sets from anything in the generation, so that rare effects interact.
  * @param {Simulator} simulator
  * @param {any} format
  * @param {Random} random
@@ -101,7 +101,7 @@ function wildSet(dex, pools, random) {
 }
 
 /**
- * Every second species that has items of its own (mega stones, plates, Z-crystals) holds one of them.
+ * Species with items of their own (mega stones, plates, Z-crystals) hold one of them half of the time.
  * @param {any} species
  * @param {Pools} pools
  * @param {Random} random

@@ -1,5 +1,5 @@
-// Measures the simulator alone on one core: decisions a second of its own time, a decision being one seat's answer. All
-// legal actions are as likely; what it takes to list and draw them does not count.
+// Measures the simulator alone on one core, in decisions per second of its own CPU time. A decision is one answer of one
+// seat. Actions are uniformly random legal ones; the time to list and sample them is not counted.
 //
 //   node tools/speed.js --format gen9ou --slots 1 --brought 6 --seconds 10 --overlay 1 [--teams FILE] [--seed N]
 
@@ -11,7 +11,7 @@ import { maskSize, setIndices } from '../battle/masks.js';
 import { seededRandom } from './play.js';
 import { loadSimulator } from '../simulator.js';
 
-const WARM_UP = 0.5; // of the measured time
+const WARM_UP = 0.5; // as a share of the measured time
 const TURN_LIMIT = 1000;
 
 const { values: options } = parseArgs({
@@ -41,7 +41,7 @@ measure(Number(options.seconds) * WARM_UP);
 const figures = measure(Number(options.seconds));
 console.log(JSON.stringify({ format: format.id, overlay: options.overlay === '1', ...figures }));
 
-/** @param {number} limit seconds of the simulator */
+/** @param {number} limit CPU seconds of the simulator */
 function measure(limit) {
   let battles = 0;
   let decisions = 0;
@@ -52,9 +52,9 @@ function measure(limit) {
    * @param {() => T} work
    */
   const timed = (work) => {
-    const begun = process.cpuUsage();
+    const started = process.cpuUsage();
     const result = work();
-    const { user, system } = process.cpuUsage(begun);
+    const { user, system } = process.cpuUsage(started);
     spent += (user + system) / 1e6;
     return result;
   };

@@ -1,9 +1,9 @@
-// Plays seeded battles and prints what each seat saw at each decision: protocol lines, request and view record.
+// Plays seeded battles and prints what each seat sees at each decision: protocol lines, request and view record.
 //
-// Reads one job from standard input and writes one JSON line per battle. Beside the view of the battle's own tracker,
-// it can print the same view as written by other trackers: `followed` by one that had nothing but the lines and
-// requests of that seat as text, `mirrored` by one that read the same battle with the seats exchanged. `known` is a
-// fingerprint of all that the seat was told up to then.
+// Reads one job from standard input and writes one JSON line per battle. In addition to the view of the battle's own
+// tracker, it can print the same view from other trackers: `followed` from one that reads only the lines and requests of
+// that seat as text, `mirrored` from one that reads the same battle with the seats swapped. `known` is a fingerprint of
+// everything that was sent to the seat so far.
 
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -28,13 +28,13 @@ import { viewWriter } from '../view/writer.js';
 /**
  * @typedef {object} Plan
  * @property {number} seed
- * @property {[string, string] | 'generated' | 'wild'} teams as pastes, or how to draw them
- * @property {[string[], string[]]} [choices] of each seat in order; without them, and after them, random ones
+ * @property {[string, string] | 'generated' | 'wild'} teams as pastes, or how to generate them
+ * @property {[string[], string[]]} [choices] of each seat in order; random ones are made after the last
  */
 
-const TRIES = 8;
+const MAX_TRIES = 8;
 const SEATS = [0, 1];
-// `p1a: Pikachu`, `p1: Pikachu`, `p1a` in a spread, and `p1` that stands for a side.
+// `p1a: Pikachu`, `p1: Pikachu`, `p1a` in a spread, and `p1` for a side.
 const SEAT_IN_LINE = /(^|\||\[of\] ?|\[spread\] |,)p([12])(?=[ab]?(?::|,|\||$))/g;
 
 const job = /** @type {Job} */ (JSON.parse(readFileSync(0, 'utf8')));
@@ -43,7 +43,7 @@ const format = simulator.Dex.formats.get(job.format, true);
 const dex = simulator.Dex.forFormat(format);
 const write = viewWriter(job.layout, job.vocabulary);
 
-/** A tracker of its own, and what it reads. */
+/** A separate tracker and the lines that it reads. */
 class Reader {
   constructor() {
     this.tracker = new Tracker(dex);
@@ -53,7 +53,7 @@ class Reader {
    * @param {string[]} lines new ones
    * @param {any} request
    * @param {number} seat
-   * @returns {string} the view record, in base 64
+   * @returns {string} the view record, in base64
    */
   view(lines, request, seat) {
     this.tracker.read(lines, 0, lines.length);
@@ -71,7 +71,7 @@ function trace({ seed, teams, choices }) {
   const drawn = SEATS.map((seat) => teamOf(teams, seat, random));
   const battle = /** @type {any} */ (startBattle(simulator, format, drawn, random));
   if (job.sheets && battle.requestState === 'teampreview') battle.showOpenTeamSheets();
-  // Each seat draws from its own numbers, so that what the other sees does not change what it does.
+  // Each seat has its own random numbers, so that the choices of one do not depend on the other.
   const players = SEATS.map((seat) => {
     return { random: seededRandom(2 * seed + seat), choices: [...(choices?.[seat] ?? [])] };
   });
@@ -82,10 +82,10 @@ function trace({ seed, teams, choices }) {
   const unread = [[], []];
   const known = ['', ''];
   const decisions = [];
-  let told = 0;
+  let read = 0;
   while (!battle.ended && battle.turn <= job.turnLimit) {
-    let news = battle.log.slice(told);
-    told = battle.log.length;
+    let news = battle.log.slice(read);
+    read = battle.log.length;
     const channels = simulator.extractChannelMessages(news.join('\n'), [1, 2]);
     unread[0].push(...channels[1]);
     unread[1].push(...channels[2]);
@@ -98,7 +98,7 @@ function trace({ seed, teams, choices }) {
       if (prints('request')) decision.request = copy;
       if (prints('known')) decision.known = known[seat] = fingerprint(known[seat], unread[seat], request);
       if (prints('followed')) decision.followed = followers[seat].view(unread[seat], copy, seat);
-      if (prints('mirrored')) decision.mirrored = mirror.view(news.map(exchanged), exchangedRequest(request), 1 - seat);
+      if (prints('mirrored')) decision.mirrored = mirror.view(news.map(swapSeats), withSwappedSeats(request), 1 - seat);
       decisions.push(decision);
       unread[seat] = [];
       news = [];
@@ -117,8 +117,8 @@ function trace({ seed, teams, choices }) {
  * @returns {string}
  */
 function fingerprint(before, lines, request) {
-  const told = lines.filter((line) => !line.startsWith('|t:|')); // the time of day
-  return createHash('sha1').update(JSON.stringify([before, told, request])).digest('base64');
+  const sent = lines.filter((line) => !line.startsWith('|t:|')); // the time of day
+  return createHash('sha1').update(JSON.stringify([before, sent, request])).digest('base64');
 }
 
 /**
@@ -139,23 +139,23 @@ function teamOf(teams, seat, random) {
   if (teams === 'generated') return generatedTeam(simulator, format, random);
   if (teams === 'wild') return wildTeam(simulator, format, random);
   const sets = simulator.Teams.import(teams[seat]);
-  if (!sets) throw new Error(`The team of seat ${seat} cannot be read.`);
+  if (!sets) throw new Error(`The team of seat ${seat} cannot be parsed.`);
   return simulator.Teams.pack(sets);
 }
 
 /**
  * @param {any} request
- * @returns {any} the same with the seats exchanged
+ * @returns {any} the same with the seats swapped
  */
-function exchangedRequest(request) {
-  return JSON.parse(JSON.stringify(request), (_, value) => (typeof value === 'string' ? exchanged(value) : value));
+function withSwappedSeats(request) {
+  return JSON.parse(JSON.stringify(request), (_, value) => (typeof value === 'string' ? swapSeats(value) : value));
 }
 
 /**
  * @param {string} line
- * @returns {string} the same with the seats exchanged
+ * @returns {string} the same with the seats swapped
  */
-function exchanged(line) {
+function swapSeats(line) {
   return line.replace(SEAT_IN_LINE, (_, before, number) => `${before}p${3 - number}`);
 }
 
@@ -170,11 +170,11 @@ function answer(battle, side, { random, choices }) {
     if (!battle.choose(side.id, scripted)) throw new Error(`${scripted}: ${side.choice.error}`);
     return;
   }
-  for (let tries = 0; tries < TRIES; tries++) {
-    if (battle.choose(side.id, tries < TRIES - 1 ? randomChoice(side.activeRequest, random) : 'default')) return;
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    if (battle.choose(side.id, tries < MAX_TRIES - 1 ? randomChoice(side.activeRequest, random) : 'default')) return;
     side.clearChoice();
   }
-  throw new Error(`No choice is accepted: ${side.choice.error}`);
+  throw new Error(`The simulator accepts no choice: ${side.choice.error}`);
 }
 
 for (const plan of job.battles) process.stdout.write(`${JSON.stringify(trace(plan))}\n`);

@@ -1,7 +1,7 @@
 // Actions and their outcomes: moves with what they cost, turns lost, and faints.
 
 import { noteAbility, noteCause } from './items.js';
-import { exposeByMove } from './team.js';
+import { revealIllusionByMove } from './team.js';
 
 /** @import { MoveFacts } from './lexicon.js' */
 /** @import { Side, Slot } from './state.js' */
@@ -11,15 +11,15 @@ import { exposeByMove } from './team.js';
 export const OUTCOME = {
   missed: 1, failed: 2, immune: 4, critical: 8, super_effective: 16, resisted: 32, protected: 64, knocked_out: 128,
 };
-const BROKEN_OFF = OUTCOME.missed | OUTCOME.failed | OUTCOME.immune | OUTCOME.protected;
+const DID_NOT_SUCCEED = OUTCOME.missed | OUTCOME.failed | OUTCOME.immune | OUTCOME.protected;
 const LOCKED = 'lockedmove';
 const CALLS_OWN_MOVES = 'sleeptalk';
 /** Moves that leave a volatile of their name without a line. */
 const LEAVES_VOLATILE = new Set(['minimize', 'defensecurl']);
 /** What ends a move of several turns in gen 1. */
-const BREAKS_OFF_IN_FIRST = new Set(['par', 'confusion', 'disable']);
+const INTERRUPTS_IN_FIRST_GENERATION = new Set(['par', 'confusion', 'disable']);
 const PLEDGES = new Set(['firepledge', 'grasspledge', 'waterpledge']);
-/** What keeps a Pokémon from moving before it would even loaf. */
+/** What keeps a Pokémon from moving before it would even updateTruant. */
 const BEFORE_TRUANT = new Set(['slp', 'frz']);
 
 /**
@@ -34,11 +34,11 @@ function move(tracker, parts) {
   tracker.readTags(parts, 5);
   const { from } = tracker;
   tracker.actor = slot;
-  endUntilItActs(slot);
-  if (!from || isChosen(tracker, facts.id)) use(tracker, slot, facts, parts, goesOn(tracker, facts.id));
+  endUntilMove(slot);
+  if (!from || isChosen(tracker, facts.id)) use(tracker, slot, facts, parts, isContinued(tracker, facts.id));
   else if (from.kind === 'ability') noteAbility(pokemon, from.id);
   else call(tracker, slot, facts, parts, from.id);
-  commit(tracker, slot, facts, parts);
+  applySilentEffects(tracker, slot, facts, parts);
 }
 
 /**
@@ -47,7 +47,7 @@ function move(tracker, parts) {
  * @returns {boolean} whether its user chose it, perhaps turns ago, and nothing else brought it about
  */
 export function isChosen({ from, lexicon }, id) {
-  if (!from || from.kind === 'item' || goesOn({ from, lexicon }, id)) return true;
+  if (!from || from.kind === 'item' || isContinued({ from, lexicon }, id)) return true;
   // Another that did the same, or used another pledge, made it come at once.
   return from.id === id || (PLEDGES.has(from.id) && PLEDGES.has(id));
 }
@@ -57,7 +57,7 @@ export function isChosen({ from, lexicon }, id) {
  * @param {string} id of a move
  * @returns {boolean} whether it goes on from an earlier turn
  */
-function goesOn({ from, lexicon }, id) {
+function isContinued({ from, lexicon }, id) {
   return from !== null && (from.id === LOCKED || (lexicon.generation === 1 && from.id === id));
 }
 
@@ -95,8 +95,8 @@ function use(tracker, slot, facts, parts, locked) {
   const bound = locked || charged || (generation === 2 && slot.volatiles.has('lockedmove'));
   // Moves of two turns cost PP in the second one in gen 1, and in the first one since.
   const free = generation === 1 && facts.charges ? !charged : bound;
-  if (!facts.belongs) return;
-  exposeByMove(slot, facts.id);
+  if (!facts.inMoveset) return;
+  revealIllusionByMove(slot, facts.id);
   const { moves, mimic } = slot;
   if (bound && !moves.ids.includes(facts.id)) return; // goes on with a move that another one called
   const cost = free ? 0 : 1 + pressure(tracker, slot.side, facts, parts);
@@ -152,7 +152,7 @@ function aim(tracker, { last }, facts, parts) {
  */
 function pressure(tracker, side, facts, parts) {
   if (facts.aim === 'none' || tracker.lexicon.generation < 3 || parts.includes('[notarget]', 5)) return 0;
-  if (tracker.sides.some(({ slots }) => slots.some((slot) => slot.gassed))) return 0;
+  if (tracker.sides.some(({ slots }) => slots.some((slot) => slot.hasNeutralizingGas))) return 0;
   const foes = tracker.sides[1 - side.index].slots;
   const pressing = (/** @type {Slot} */ { pokemon, volatiles }) =>
     pokemon && !pokemon.fainted && pokemon.shownAbility === 'pressure' && !volatiles.has('gastroacid') ? 1 : 0;
@@ -173,7 +173,7 @@ function pressure(tracker, side, facts, parts) {
  * @param {MoveFacts} facts
  * @param {string[]} parts
  */
-function commit(tracker, slot, facts, parts) {
+function applySilentEffects(tracker, slot, facts, parts) {
   const { volatiles, side, index } = slot;
   // Whoever is confused already does not show that it has ended; but then the next one is chosen anew.
   const anew = tracker.lexicon.generation > 2 && tracker.from === null;
@@ -183,7 +183,7 @@ function commit(tracker, slot, facts, parts) {
   if (facts.id === 'wish' && !side.wish[index]) side.wish[index] = 2;
   else if (facts.id === 'healingwish' || facts.id === 'lunardance') side.healingWish[index] = true;
   else if (LEAVES_VOLATILE.has(facts.id) && !volatiles.has(facts.id)) volatiles.set(facts.id, tracker.turn);
-  if (tracker.lexicon.generation === 1) commitInFirstGeneration(tracker, slot, facts, parts);
+  if (tracker.lexicon.generation === 1) applySilentEffectsInFirstGeneration(tracker, slot, facts, parts);
 }
 
 /**
@@ -192,7 +192,7 @@ function commit(tracker, slot, facts, parts) {
  * @param {MoveFacts} facts
  * @param {string[]} parts
  */
-function commitInFirstGeneration(tracker, slot, facts, parts) {
+function applySilentEffectsInFirstGeneration(tracker, slot, facts, parts) {
   const foe = tracker.sides[1 - slot.side.index].slots[0];
   slot.volatiles.delete('partiallytrapped');
   if (facts.id === 'rage') slot.volatiles.set('rage', tracker.turn);
@@ -206,9 +206,9 @@ function commitInFirstGeneration(tracker, slot, facts, parts) {
 }
 
 /** @param {Slot} slot */
-function endUntilItActs(slot) {
-  for (const id of slot.untilItActs) slot.volatiles.delete(id);
-  slot.untilItActs.length = 0;
+function endUntilMove(slot) {
+  for (const id of slot.untilMove) slot.volatiles.delete(id);
+  slot.untilMove.length = 0;
 }
 
 /**
@@ -222,14 +222,14 @@ function cant(tracker, parts) {
   const reason = tracker.lexicon.effect(parts[3]);
   if (reason.kind === 'ability') noteAbility(pokemon, reason.id);
   if (reason.kind === 'ability' && reason.id !== 'truant') {
-    note(tracker, OUTCOME.failed); // Damp and its like: it is the Pokémon with the ability that the line names
+    noteOutcome(tracker, OUTCOME.failed); // Damp and its like: it is the Pokémon with the ability that the line names
     return;
   }
   const counts = loseTurn(tracker, slot, reason.id);
   if (counts && parts[4]) slot.last.move = tracker.lexicon.move(parts[4]).id;
   if (parts[4] && !parts[4].startsWith('[')) reveal(tracker, slot, parts[4]);
   if (reason.id === 'slp' || reason.id === 'frz') pokemon.statusTurns++;
-  if (pokemon.shownAbility === 'truant' && tracker.lexicon.generation >= 5) loaf(tracker, volatiles, reason.id);
+  if (pokemon.shownAbility === 'truant' && tracker.lexicon.generation >= 5) updateTruant(tracker, volatiles, reason.id);
   if (reason.id === 'recharge' || reason.id === 'flinch') volatiles.delete('mustrecharge');
   if (tracker.lexicon.generation === 1 && reason.id !== 'partiallytrapped') {
     tracker.sides[1 - slot.side.index].slots[0].volatiles.delete('partiallytrapped');
@@ -244,11 +244,11 @@ function cant(tracker, parts) {
  */
 export function loseTurn(tracker, slot, reason) {
   const first = tracker.lexicon.generation === 1;
-  endUntilItActs(slot);
+  endUntilMove(slot);
   tracker.actor = tracker.acting = null;
   slot.streak = 0;
-  if (!first || BREAKS_OFF_IN_FIRST.has(reason)) slot.volatiles.delete('twoturnmove');
-  if (first && BREAKS_OFF_IN_FIRST.has(reason)) for (const id of ['bide', 'lockedmove']) slot.volatiles.delete(id);
+  if (!first || INTERRUPTS_IN_FIRST_GENERATION.has(reason)) slot.volatiles.delete('twoturnmove');
+  if (first && INTERRUPTS_IN_FIRST_GENERATION.has(reason)) for (const id of ['bide', 'lockedmove']) slot.volatiles.delete(id);
   return tracker.beginAction(slot, 'cannot_move');
 }
 
@@ -257,7 +257,7 @@ export function loseTurn(tracker, slot, reason) {
  * @param {Map<string, number>} volatiles
  * @param {string} reason why it did not move
  */
-function loaf({ turn }, volatiles, reason) {
+function updateTruant({ turn }, volatiles, reason) {
   if (reason === 'truant' || reason === 'recharge') volatiles.delete('truant');
   else if (!BEFORE_TRUANT.has(reason)) volatiles.set('truant', turn);
 }
@@ -269,7 +269,7 @@ function loaf({ turn }, volatiles, reason) {
  */
 function reveal(tracker, slot, name) {
   const facts = tracker.lexicon.move(name);
-  if (facts.belongs && slot.mimic?.id !== facts.id) slot.moves.reveal(facts.id);
+  if (facts.inMoveset && slot.mimic?.id !== facts.id) slot.moves.reveal(facts.id);
 }
 
 /**
@@ -295,10 +295,10 @@ function faint(tracker, parts) {
  * @param {Tracker} tracker
  * @param {number} bits
  */
-export function note(tracker, bits) {
+export function noteOutcome(tracker, bits) {
   const { acting, actor } = tracker;
   if (acting) acting.last.outcome |= bits;
-  if (actor && bits & BROKEN_OFF) breakOff(tracker, actor);
+  if (actor && bits & DID_NOT_SUCCEED) undoSilentEffects(tracker, actor);
 }
 
 /**
@@ -306,7 +306,7 @@ export function note(tracker, bits) {
  * @param {Tracker} tracker
  * @param {Slot} slot
  */
-function breakOff({ lexicon, turn }, { volatiles, side, index, lastMove }) {
+function undoSilentEffects({ lexicon, turn }, { volatiles, side, index, lastMove }) {
   if (lexicon.generation > 1) volatiles.delete('lockedmove');
   if (lexicon.generation >= 6 && lastMove && lexicon.move(lastMove).stalls) volatiles.delete('stall');
   if (lastMove === 'wish' && side.wish[index] === 2) side.wish[index] = 0;
@@ -320,7 +320,7 @@ function breakOff({ lexicon, turn }, { volatiles, side, index, lastMove }) {
  */
 function outcome(bits) {
   return (tracker, parts) => {
-    note(tracker, bits);
+    noteOutcome(tracker, bits);
     tracker.readTags(parts, 3);
     if (tracker.from) noteCause(tracker, tracker.pokemonAt(tracker.of) ?? tracker.pokemonAt(parts[2]));
   };

@@ -1,7 +1,7 @@
 // `-activate` and `-block`: abilities, items and moves that make themselves felt in their own ways.
 
-import { note, OUTCOME } from './actions.js';
-import { ground, GUARDS_SIDE, learn } from './effects.js';
+import { noteOutcome, OUTCOME } from './actions.js';
+import { endLevitation, GUARDS_SIDE, learnByMimic } from './effects.js';
 import { changeAbility, gainItem, loseItem, noteAbility, noteItem } from './items.js';
 
 /** @import { Effect } from './lexicon.js' */
@@ -53,7 +53,7 @@ function activateAbility(tracker, pokemon, slot, { id }, parts) {
     const old = parts.find((part) => part.startsWith('[ability] ')) ?? '';
     if (victim) changeAbility(victim, tracker.lexicon.id(old.slice('[ability] '.length)), id);
   } else if (id === 'cudchew') {
-    tracker.chewsAgain = pokemon;
+    tracker.cudChewUser = pokemon;
   }
 }
 
@@ -82,14 +82,14 @@ function activateItem(tracker, pokemon, { id }, parts) {
 function activateMove(tracker, pokemon, slot, { id, kind }, parts) {
   const { lexicon } = tracker;
   const other = tracker.pokemonAt(tracker.of);
-  if (SHIELDS.has(id)) note(tracker, OUTCOME.protected);
+  if (SHIELDS.has(id)) noteOutcome(tracker, OUTCOME.protected);
   else if (id === 'feint' || parts.includes('[broken]', 4)) breakShield(tracker, slot);
   else if (COSTS_PP.has(id)) slot.moves.spent[slot.moves.reveal(lexicon.move(parts[4]).id)] += Number(parts[5]);
-  else if (id === 'gravity') ground(slot);
-  else if (id === 'grudge') exhaust(tracker, slot, parts[4]);
+  else if (id === 'gravity') endLevitation(slot);
+  else if (id === 'grudge') spendAllPp(tracker, slot, parts[4]);
   else if (id === 'trapped') trap(tracker, slot);
   else if (id === 'lockon' || id === 'mindreader') slot.volatiles.set('lockon', tracker.turn);
-  else if (id === 'mimic') learn(tracker, slot, parts);
+  else if (id === 'mimic') learnByMimic(tracker, slot, parts);
   else if (id === 'sketch') sketch(tracker, pokemon, parts[4]);
   else if (id === 'poltergeist') noteItem(tracker, pokemon, lexicon.id(parts[4]));
   else if (id === 'trick') tracker.trick = [pokemon, other];
@@ -114,7 +114,7 @@ function breakShield({ lexicon }, { volatiles, side }) {
  * @param {Slot} slot
  * @param {string} name
  */
-function exhaust(tracker, slot, name) {
+function spendAllPp(tracker, slot, name) {
   const facts = tracker.lexicon.move(name);
   slot.moves.spent[slot.moves.reveal(facts.id)] = facts.maxPp;
 }
@@ -148,9 +148,9 @@ function sketch(tracker, pokemon, name) {
  * @param {string[]} parts abilities that they have from now on, if foes swap them
  */
 function swapAbilities(tracker, pokemon, other, parts) {
-  const told = parts[4] && !parts[4].startsWith('[');
-  const gained = told ? tracker.lexicon.id(parts[4]) : other.ability;
-  const given = told ? tracker.lexicon.id(parts[5]) : pokemon.ability;
+  const named = parts[4] && !parts[4].startsWith('[');
+  const gained = named ? tracker.lexicon.id(parts[4]) : other.ability;
+  const given = named ? tracker.lexicon.id(parts[5]) : pokemon.ability;
   changeAbility(pokemon, given, gained);
   changeAbility(other, gained, given);
 }

@@ -5,9 +5,9 @@ import { NONE } from './state.js';
 /** @import { Pokemon } from './state.js' */
 /** @import { Tracker } from './tracker.js' */
 
-const LONGER = 8; // turns, if the right item is held
+const EXTENDED_TURNS = 8; // turns, if the right item is held
 /** @type {Record<string, string>} the item that makes a condition last longer */
-const LENGTHENED_BY = {
+const EXTENDED_BY = {
   raindance: 'damprock', sunnyday: 'heatrock', sandstorm: 'smoothrock', hail: 'icyrock', snowscape: 'icyrock',
   electricterrain: 'terrainextender', grassyterrain: 'terrainextender', mistyterrain: 'terrainextender',
   psychicterrain: 'terrainextender', reflect: 'lightclay', lightscreen: 'lightclay', auroraveil: 'lightclay',
@@ -40,12 +40,12 @@ export class Duration {
 
   /** @param {string} item that the setter held, as is public now */
   learn(item) {
-    if (this.open) this.publicTurns = item === this.item ? LONGER : this.turns;
+    if (this.open) this.publicTurns = item === this.item ? EXTENDED_TURNS : this.turns;
   }
 
   /** @param {string} item that the setter held, as its seat knows */
   learnAsOwner(item) {
-    this.ownTurns = item === this.item ? LONGER : this.turns;
+    this.ownTurns = item === this.item ? EXTENDED_TURNS : this.turns;
   }
 
   /**
@@ -71,7 +71,7 @@ export class Duration {
    * @returns {number} turns left at most, or -1 without end
    */
   most(seat) {
-    return this.turns < 0 ? -1 : (this.total(seat) || LONGER) - this.elapsed;
+    return this.turns < 0 ? -1 : (this.total(seat) || EXTENDED_TURNS) - this.elapsed;
   }
 }
 
@@ -81,9 +81,9 @@ export class Duration {
  * @param {Pokemon | null} setter
  * @returns {Duration}
  */
-export function begin({ lexicon, phase }, id, setter) {
-  const item = LENGTHENED_BY[id] ?? '';
-  return new Duration(id, lexicon.duration(id), item && lexicon.isPlayed(item) ? item : '', setter, phase);
+export function startDuration({ lexicon, phase }, id, setter) {
+  const item = EXTENDED_BY[id] ?? '';
+  return new Duration(id, lexicon.duration(id), item && lexicon.existsInFormat(item) ? item : '', setter, phase);
 }
 
 /**
@@ -92,8 +92,8 @@ export function begin({ lexicon, phase }, id, setter) {
  * @param {Pokemon} pokemon
  * @param {string} item
  */
-export function learnLengths(tracker, pokemon, item) {
-  for (const duration of lengthenable(tracker)) if (duration.setter === pokemon) duration.learn(item);
+export function learnDurations(tracker, pokemon, item) {
+  for (const duration of extendable(tracker)) if (duration.setter === pokemon) duration.learn(item);
 }
 
 /**
@@ -101,15 +101,15 @@ export function learnLengths(tracker, pokemon, item) {
  * @param {Tracker} tracker
  * @param {Pokemon} pokemon
  */
-export function closeLengths(tracker, pokemon) {
-  for (const duration of lengthenable(tracker)) if (duration.setter === pokemon) duration.open = false;
+export function closeDurations(tracker, pokemon) {
+  for (const duration of extendable(tracker)) if (duration.setter === pokemon) duration.open = false;
 }
 
 /**
  * @param {Tracker} tracker
  * @returns {Duration[]} all that an item may have made longer
  */
-export function lengthenable({ weather, terrain, sides: [one, other] }) {
+export function extendable({ weather, terrain, sides: [one, other] }) {
   const all = [];
   if (weather?.setter) all.push(weather);
   if (terrain?.setter) all.push(terrain);

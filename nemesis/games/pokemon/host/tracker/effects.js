@@ -23,7 +23,7 @@ const PARADOX = /^(protosynthesis|quarkdrive)(atk|def|spa|spd|spe)$/;
 const FUTURE_MOVES = new Set(['futuresight', 'doomdesire']);
 
 /** What `-singleturn` puts on a Pokémon, on its side, or only announces. */
-const PUT_FOR_A_TURN = new Map([
+const SINGLE_TURN_VOLATILES = new Map([
   ['protect', 'protect'], ['maxguard', 'protect'], ['endure', 'endure'], ['followme', 'followme'],
   ['ragepowder', 'followme'], ['spotlight', 'spotlight'], ['helpinghand', 'helpinghand'], ['magiccoat', 'magiccoat'],
   ['snatch', 'snatch'], ['powder', 'powder'], ['electrify', 'electrify'], ['roost', 'roost'],
@@ -89,12 +89,12 @@ const STARTS = new Map([
     slot.volatiles.set('gmaxchistrike', Math.min(3, (slot.volatiles.get('gmaxchistrike') ?? 0) + 1));
   }],
   ['smackdown', (tracker, slot) => {
-    ground(slot);
+    endLevitation(slot);
     slot.volatiles.set('smackdown', tracker.turn);
   }],
-  ['mimic', learn],
-  ['futuresight', foresee],
-  ['doomdesire', foresee],
+  ['mimic', learnByMimic],
+  ['futuresight', startFutureMove],
+  ['doomdesire', startFutureMove],
 ]);
 
 /** @type {Special} */
@@ -108,7 +108,7 @@ function typeChange(tracker, slot, parts) {
 }
 
 /** @param {Slot} slot */
-export function ground({ volatiles }) {
+export function endLevitation({ volatiles }) {
   volatiles.delete('magnetrise');
   volatiles.delete('telekinesis');
 }
@@ -136,12 +136,12 @@ function confuse(tracker, slot, parts) {
 }
 
 /** @type {Special} */
-export function learn(tracker, slot, parts) {
+export function learnByMimic(tracker, slot, parts) {
   slot.mimic = { id: tracker.lexicon.move(parts[4]).id, spent: 0 };
 }
 
 /** @type {Special} */
-function foresee(tracker, slot) {
+function startFutureMove(tracker, slot) {
   const { last } = slot;
   const aimed = last.turn === tracker.actionsOfTurn && last.side >= 0;
   const side = tracker.sides[aimed ? last.side : 1 - slot.side.index];
@@ -176,7 +176,7 @@ function end(tracker, parts) {
 function singleTurn(tracker, parts) {
   const slot = tracker.slotAt(parts[2]);
   const { id } = tracker.lexicon.effect(parts[3]);
-  const volatile = PUT_FOR_A_TURN.get(id);
+  const volatile = SINGLE_TURN_VOLATILES.get(id);
   if (volatile) {
     slot.volatiles.set(volatile, tracker.turn);
     slot.untilTurnEnds.push(volatile);
@@ -201,7 +201,7 @@ function singleMove(tracker, parts) {
   const slot = tracker.slotAt(parts[2]);
   const { id } = tracker.lexicon.effect(parts[3]);
   slot.volatiles.set(id, tracker.turn);
-  slot.untilItActs.push(id);
+  slot.untilMove.push(id);
 }
 
 /**

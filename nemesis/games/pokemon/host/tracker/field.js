@@ -1,6 +1,6 @@
 // Weather, terrain, rooms, side conditions and delayed moves, with how long each may still last.
 
-import { begin } from './durations.js';
+import { startDuration } from './durations.js';
 import { noteCause } from './items.js';
 
 /** @import { Duration } from './durations.js' */
@@ -9,7 +9,7 @@ import { noteCause } from './items.js';
 
 const TERRAINS = new Set(['electricterrain', 'grassyterrain', 'mistyterrain', 'psychicterrain']);
 /** @type {Record<string, number>} */
-const MOST_LAYERS = { spikes: 3, toxicspikes: 2 };
+const MAX_LAYERS = { spikes: 3, toxicspikes: 2 };
 const NOT_SWAPPED = new Set(['luckychant', 'quickguard', 'wideguard', 'craftyshield', 'matblock']);
 /** @type {Record<string, string>} */
 const OLD_NAMES = { snow: 'snowscape' };
@@ -26,7 +26,7 @@ function weather(tracker, parts) {
     return;
   }
   tracker.readTags(parts, 3);
-  tracker.weather = begin(tracker, OLD_NAMES[id] ?? id, setterOf(tracker));
+  tracker.weather = startDuration(tracker, OLD_NAMES[id] ?? id, setterOf(tracker));
   if (tracker.from?.kind === 'ability' && tracker.lexicon.generation <= 5) tracker.weather.turns = -1;
 }
 
@@ -48,8 +48,8 @@ function fieldStart(tracker, parts) {
   tracker.readTags(parts, 3);
   const { id } = tracker.lexicon.effect(parts[2]);
   const setter = setterOf(tracker);
-  if (TERRAINS.has(id)) tracker.terrain = begin(tracker, id, setter);
-  else tracker.rooms.set(id, begin(tracker, id, null));
+  if (TERRAINS.has(id)) tracker.terrain = startDuration(tracker, id, setter);
+  else tracker.rooms.set(id, startDuration(tracker, id, null));
 }
 
 /**
@@ -68,7 +68,7 @@ function fieldEnd(tracker, parts) {
  */
 function fieldActivate(tracker, parts) {
   const { id } = tracker.lexicon.effect(parts[2]);
-  if (id === 'fairylock' || id === 'iondeluge') tracker.rooms.set(id, begin(tracker, id, null));
+  if (id === 'fairylock' || id === 'iondeluge') tracker.rooms.set(id, startDuration(tracker, id, null));
 }
 
 /**
@@ -86,8 +86,8 @@ function sideStart(tracker, parts) {
  */
 export function startSideCondition(tracker, side, id) {
   const present = side.conditions.get(id);
-  if (present) present.layers = Math.min(present.layers + 1, MOST_LAYERS[id] ?? 1);
-  else side.conditions.set(id, begin(tracker, id, tracker.actor?.pokemon ?? null));
+  if (present) present.layers = Math.min(present.layers + 1, MAX_LAYERS[id] ?? 1);
+  else side.conditions.set(id, startDuration(tracker, id, tracker.actor?.pokemon ?? null));
 }
 
 /**

@@ -9,7 +9,7 @@ import { BOOSTS } from './state.js';
 
 /** @type {Map<string, number>} */
 const PLACE = new Map(BOOSTS.map((name, place) => [name, place]));
-const MOST = 6;
+const MAX_STAGES = 6;
 /** Ends of moves that heal whoever comes next into a slot. */
 const HEALS_REPLACEMENT = new Set(['healingwish', 'lunardance']);
 /** Abilities whose owner heals another. */
@@ -108,7 +108,7 @@ function cureTeam(tracker, parts) {
  */
 function setBoost({ boosts }, stat, stages) {
   const place = PLACE.get(stat);
-  if (place !== undefined) boosts[place] = Math.max(-MOST, Math.min(MOST, stages));
+  if (place !== undefined) boosts[place] = Math.max(-MAX_STAGES, Math.min(MAX_STAGES, stages));
 }
 
 /**

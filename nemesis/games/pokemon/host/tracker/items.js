@@ -1,6 +1,6 @@
 // Items and abilities: what lines say of them outright, and what they give away as the cause of something else.
 
-import { closeLengths, learnLengths } from './durations.js';
+import { closeDurations, learnDurations } from './durations.js';
 import { HELD, NONE } from './state.js';
 
 /** @import { Pokemon } from './state.js' */
@@ -24,7 +24,7 @@ export function noteItem(tracker, pokemon, item) {
   if (pokemon.itemState === NONE && pokemon.lastItem === item) return;
   pokemon.item = item;
   pokemon.itemState = HELD;
-  learnLengths(tracker, pokemon, item);
+  learnDurations(tracker, pokemon, item);
 }
 
 /**
@@ -33,8 +33,8 @@ export function noteItem(tracker, pokemon, item) {
  * @param {string} item that it no longer has; '' if unknown
  */
 export function loseItem(tracker, pokemon, item) {
-  if (item) learnLengths(tracker, pokemon, item);
-  closeLengths(tracker, pokemon);
+  if (item) learnDurations(tracker, pokemon, item);
+  closeDurations(tracker, pokemon);
   if (item) pokemon.lastItem = item;
   pokemon.item = '';
   pokemon.itemState = NONE;
@@ -48,7 +48,7 @@ export function loseItem(tracker, pokemon, item) {
  * @param {string} item
  */
 export function gainItem(tracker, pokemon, item) {
-  closeLengths(tracker, pokemon);
+  closeDurations(tracker, pokemon);
   pokemon.item = item;
   pokemon.itemState = HELD;
   const slot = pokemon.side.slots[pokemon.slot];
@@ -127,7 +127,7 @@ function item(tracker, parts) {
 function swapped({ trick }, pokemon, id) {
   const other = trick[0] === pokemon ? trick[1] : trick[0];
   if (!other) return;
-  learnLengths(other.side.tracker, other, id);
+  learnDurations(other.side.tracker, other, id);
   other.lastItem = id;
 }
 
@@ -149,8 +149,8 @@ function onlyFoe({ sides }, pokemon) {
 function endItem(tracker, parts) {
   const pokemon = tracker.pokemonAt(parts[2]);
   if (!pokemon) return;
-  if (tracker.chewsAgain === pokemon) {
-    tracker.chewsAgain = null; // Cud Chew eats a berry that is not held any more
+  if (tracker.cudChewUser === pokemon) {
+    tracker.cudChewUser = null; // Cud Chew eats a berry that is not held any more
     return;
   }
   const id = tracker.lexicon.id(parts[3]);

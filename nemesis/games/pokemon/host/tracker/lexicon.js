@@ -18,7 +18,7 @@
  * @property {string} base id of the species that it is a forme of
  * @property {string[]} types ids
  * @property {string} onlyAbility the one ability that it can have, or ''
- * @property {boolean} mayDisguise whether it can have Illusion
+ * @property {boolean} mayHaveIllusion whether it can have Illusion
  */
 
 /**
@@ -28,7 +28,7 @@
  * @property {number} maxPp
  * @property {'single' | 'foes' | 'none'} aim who is hit: one that is named, all foes, or nobody that Pressure protects
  * @property {boolean} named whether the line names whom it is aimed at
- * @property {boolean} belongs to a set of moves: not Struggle, no Z-move and no Max move
+ * @property {boolean} inMoveset to a set of moves: not Struggle, no Z-move and no Max move
  * @property {boolean} locks its user in, as Outrage does
  * @property {boolean} charges for a turn
  * @property {boolean} binds its target, as Wrap does
@@ -70,20 +70,20 @@ export class Lexicon {
   constructor(dex) {
     this.dex = dex;
     this.generation = dex.gen;
-    this.species = remembering((name) => this.speciesFacts(name));
-    this.move = remembering((name) => this.moveFacts(name));
-    this.details = remembering((text) => this.detailsOf(text));
-    this.effect = remembering(effectOf);
-    this.id = remembering(toId);
-    this.types = remembering((text) => text.split('/').map(toId));
+    this.species = memoized((name) => this.speciesFacts(name));
+    this.move = memoized((name) => this.moveFacts(name));
+    this.details = memoized((text) => this.detailsOf(text));
+    this.effect = memoized(effectOf);
+    this.id = memoized(toId);
+    this.types = memoized((text) => text.split('/').map(toId));
     /** Whether Baton Pass leaves a volatile behind. */
-    this.staysBehind = remembering((id) => !!dex.conditions.get(id).noCopy);
+    this.isNotPassed = memoized((id) => !!dex.conditions.get(id).noCopy);
     /** Turns that a condition lasts, or -1 if it lasts without end. */
-    this.duration = remembering((id) => dex.conditions.get(id).duration || -1);
+    this.duration = memoized((id) => dex.conditions.get(id).duration || -1);
     /** Whether an item works on whoever is made to eat or use it, be it another than its holder. */
-    this.isUsedOnOthers = remembering((id) => dex.items.get(id).isBerry || id === 'mentalherb');
+    this.isUsedOnOthers = memoized((id) => dex.items.get(id).isBerry || id === 'mentalherb');
     /** Whether an item can be met in this dex. */
-    this.isPlayed = remembering((id) => dex.items.get(id).exists && !dex.items.get(id).isNonstandard);
+    this.existsInFormat = memoized((id) => dex.items.get(id).exists && !dex.items.get(id).isNonstandard);
   }
 
   /**
@@ -98,7 +98,7 @@ export class Lexicon {
       base: toId(entry.baseSpecies),
       types: entry.types.map(toId),
       onlyAbility: abilities.length === 1 ? toId(abilities[0]) : '',
-      mayDisguise: abilities.includes('Illusion'),
+      mayHaveIllusion: abilities.includes('Illusion'),
     };
   }
 
@@ -118,7 +118,7 @@ export class Lexicon {
       maxPp: this.maxPp(entry),
       aim: aimOf(entry),
       named: NAMES_ITS_TARGET.has(entry.target),
-      belongs: entry.exists && !entry.isZ && !entry.isMax && id !== 'struggle',
+      inMoveset: entry.exists && !entry.isZ && !entry.isMax && id !== 'struggle',
       locks: entry.self?.volatileStatus === 'lockedmove',
       charges: !!entry.flags.charge,
       binds: entry.volatileStatus === 'partiallytrapped' || entry.self?.volatileStatus === 'partialtrappinglock',
@@ -190,7 +190,7 @@ function effectOf(text) {
  * @param {(text: string) => T} compute
  * @returns {(text: string) => T}
  */
-function remembering(compute) {
+function memoized(compute) {
   /** @type {Map<string, T>} */
   const known = new Map();
   return (text) => {

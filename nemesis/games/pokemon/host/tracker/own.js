@@ -1,7 +1,7 @@
-// What a seat remembers of its own team beyond what its request says just now: who is who behind a disguise, the PP of
+// What a seat remembers of its own team beyond what its request says just now: who is who behind a illusion, the PP of
 // Pokémon on the bench, which items were held when a weather or a screen began, and whom it left at home.
 
-import { lengthenable } from './durations.js';
+import { extendable } from './durations.js';
 import { fits } from './team.js';
 
 /** @import { Details } from './lexicon.js' */
@@ -9,7 +9,7 @@ import { fits } from './team.js';
 /** @import { Tracker } from './tracker.js' */
 
 /** In the place of an own item that nobody can tell, which happens only where a replay is read. */
-export const HIDDEN_ITEM = '?';
+export const UNKNOWN_ITEM = '?';
 
 /** One own Pokémon. */
 export class Own {
@@ -37,7 +37,7 @@ export class Own {
     this.spentBefore = [];
     this.onField = false;
     /** @type {Pokemon | null} as whom it stands there, if not as itself */
-    this.disguise = null;
+    this.illusion = null;
   }
 
   /** @param {Tracker} tracker */
@@ -61,7 +61,7 @@ export class Own {
 
   /**
    * @param {number} place of a move
-   * @returns {number} what the public saw it spend since its PP were last known exactly, be it in disguise
+   * @returns {number} what the public saw it spend since its PP were last known exactly, be it in illusion
    */
   spentSince(place) {
     return this.spent(this.moves[place]) - this.spentBefore[place];
@@ -73,25 +73,25 @@ export class Own {
    */
   spent(id) {
     const shown = publicMove(id);
-    return (this.known?.moves.spentOn(shown) ?? 0) + (this.disguise?.moves.spentOn(shown) ?? 0);
+    return (this.known?.moves.spentOn(shown) ?? 0) + (this.illusion?.moves.spentOn(shown) ?? 0);
   }
 
   /**
    * @param {Pokemon} shownAs
    * @param {any[] | undefined} exact moves with PP, where the request tells them
    */
-  standOnField(shownAs, exact) {
+  updateOnField(shownAs, exact) {
     this.seen = true;
-    const disguise = shownAs === this.known ? null : shownAs;
+    const illusion = shownAs === this.known ? null : shownAs;
     for (let place = 0; place < this.moves.length; place++) if (exact) this.left[place] = exact[place].pp;
-    if (exact || disguise || !this.onField) this.disguise = disguise;
+    if (exact || illusion || !this.onField) this.illusion = illusion;
     this.onField = true;
     if (exact) this.spentBefore = this.moves.map((id) => this.spent(id));
   }
 
   leaveField() {
     this.left = this.moves.map((_, place) => this.pp(place));
-    this.disguise = null;
+    this.illusion = null;
     this.onField = false;
     this.spentBefore = this.moves.map((id) => this.spent(id));
   }
@@ -114,7 +114,7 @@ export class Memory {
   /**
    * @param {Own[]} team as the first request shows it
    */
-  meet(team) {
+  setTeam(team) {
     this.team = team;
     this.byIdent = new Map(team.map((own) => [own.ident, own]));
   }
@@ -135,10 +135,10 @@ export class Memory {
 
 /**
  * @param {any} entry of a request
- * @returns {string} the item; where a replay is read, a request may show a guess, from which nothing may follow
+ * @returns {string} the item; where a replay is read, a request may show a guess, from which nothing may updateOwn
  */
-function itemOf({ item, toldItem }) {
-  return toldItem ?? item;
+function itemOf({ item, revealedItem }) {
+  return revealedItem ?? item;
 }
 
 /**
@@ -157,13 +157,13 @@ export function publicMove(id) {
  * @param {number} seat
  * @returns {Memory}
  */
-export function remember(tracker, request, seat) {
+export function updateMemory(tracker, request, seat) {
   const memory = tracker.memories[seat];
   if (memory.request === request) return memory;
   memory.request = request;
   const side = tracker.sides[seat];
   const entries = request.side.pokemon;
-  if (!memory.team.length) memory.meet(entries.map((/** @type {any} */ entry) => new Own(entry, tracker)));
+  if (!memory.team.length) memory.setTeam(entries.map((/** @type {any} */ entry) => new Own(entry, tracker)));
   memory.order.length = 0;
   for (const entry of entries) {
     const own = memory.find(entry, tracker);
@@ -172,9 +172,9 @@ export function remember(tracker, request, seat) {
     own.itemBefore = own.item;
     own.item = itemOf(entry);
   }
-  if (memory.identities !== side.identities) recognise(memory, side);
-  memory.order.forEach((own, place) => follow(tracker, side, own, request, place));
-  learnOwnLengths(tracker, memory, seat);
+  if (memory.identities !== side.identities) matchPublicPokemon(memory, side);
+  memory.order.forEach((own, place) => updateOwn(tracker, side, own, request, place));
+  learnOwnDurations(tracker, memory, seat);
   return memory;
 }
 
@@ -183,7 +183,7 @@ export function remember(tracker, request, seat) {
  * @param {Memory} memory
  * @param {Side} side
  */
-function recognise(memory, side) {
+function matchPublicPokemon(memory, side) {
   memory.identities = side.identities;
   const open = side.team.slice();
   for (const own of memory.team) {
@@ -202,7 +202,7 @@ function recognise(memory, side) {
  * @param {any} request
  * @param {number} place
  */
-function follow(tracker, side, own, request, place) {
+function updateOwn(tracker, side, own, request, place) {
   const onField = own.entry.active && place < tracker.activeSlots && !request.teamPreview;
   const slot = onField ? side.slots[place] : null;
   if (!own.moves.length && !slot?.transform) own.learnMoves(tracker);
@@ -212,7 +212,7 @@ function follow(tracker, side, own, request, place) {
   }
   const moves = request.active?.[place]?.moves;
   const exact = moves?.length === own.moves.length && moves[0].pp !== undefined && !slot.transform && !slot.mimic;
-  own.standOnField(slot.pokemon, exact ? moves : undefined);
+  own.updateOnField(slot.pokemon, exact ? moves : undefined);
 }
 
 /**
@@ -220,13 +220,13 @@ function follow(tracker, side, own, request, place) {
  * @param {Memory} memory
  * @param {number} seat
  */
-function learnOwnLengths(tracker, memory, seat) {
-  for (const duration of lengthenable(tracker)) {
+function learnOwnDurations(tracker, memory, seat) {
+  for (const duration of extendable(tracker)) {
     if (duration.ownTurns || duration.setter?.side.index !== seat) continue;
     const setter = memory.team.find((own) => own.known === duration.setter);
     const item = setter && (setter.itemBefore || setter.item);
     if (item === undefined) continue;
-    if (item === HIDDEN_ITEM) duration.unsure = true;
+    if (item === UNKNOWN_ITEM) duration.unsure = true;
     else if (duration.open || !duration.unsure) duration.learnAsOwner(item);
   }
 }

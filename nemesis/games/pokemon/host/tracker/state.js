@@ -65,7 +65,7 @@ export class Pokemon {
     this.fainted = false;
     this.status = '';
     this.statusTurns = 0;
-    this.statusBegan = 0; // phase
+    this.statusPhase = 0; // phase
     this.item = '';
     this.itemState = 0;
     this.lastItem = '';
@@ -86,7 +86,7 @@ export class Pokemon {
     if (status === this.status) return;
     this.status = status;
     this.statusTurns = 0;
-    this.statusBegan = this.side.tracker.phase;
+    this.statusPhase = this.side.tracker.phase;
   }
 
   /** @param {string} text such as `75/100 par` */
@@ -103,7 +103,7 @@ export class Pokemon {
   }
 
   /** @returns {string} the ability that it has again once it leaves the field */
-  get restingAbility() {
+  get benchAbility() {
     return (this.species !== this.baseSpecies && this.species.onlyAbility) || this.baseAbility;
   }
 
@@ -113,8 +113,8 @@ export class Pokemon {
     return this.species.onlyAbility;
   }
 
-  /** Keep what is known, so that `restore` can take back what happens from now on. */
-  remember() {
+  /** Keep what is known, so that `restoreState` can take back what happens from now on. */
+  saveState() {
     const { hp, maxHp, fainted, status, statusTurns, item, itemState, lastItem, ability, baseAbility } = this;
     const { teraType, terastallized, seen } = this;
     this.before = {
@@ -123,7 +123,7 @@ export class Pokemon {
     };
   }
 
-  restore() {
+  restoreState() {
     Object.assign(this, this.before);
     this.before = null;
     this.slot = -1;
@@ -148,7 +148,7 @@ export class Slot {
     /** @type {string[]} */
     this.untilTurnEnds = [];
     /** @type {string[]} */
-    this.untilItActs = [];
+    this.untilMove = [];
     /** @type {SpeciesFacts | null} a forme that passes, or what it transformed into */
     this.species = null;
     /** @type {string[] | null} types that replace those of the species */
@@ -179,7 +179,7 @@ export class Slot {
     this.boosts.fill(0);
     this.volatiles.clear();
     this.untilTurnEnds.length = 0;
-    this.untilItActs.length = 0;
+    this.untilMove.length = 0;
     this.species = this.types = this.trapper = this.transform = this.mimic = null;
     this.addedType = this.lastMove = this.disabledMove = this.encoredMove = this.paradoxStat = '';
     this.streak = 0;
@@ -204,7 +204,7 @@ export class Slot {
     if (!pokemon) return;
     if (!pokemon.fainted && !this.volatiles.has('gastroacid')) this.recover(pokemon);
     pokemon.slot = -1;
-    pokemon.ability = pokemon.restingAbility;
+    pokemon.ability = pokemon.benchAbility;
     // Both counts begin anew on its return: poison's always, that of sleep in the one generation that had it so.
     const { generation } = this.side.tracker.lexicon;
     if (pokemon.status === 'tox' || (pokemon.status === 'slp' && generation === 5)) pokemon.statusTurns = 0;
@@ -225,14 +225,14 @@ export class Slot {
   recover(pokemon) {
     const { shownAbility } = pokemon;
     const { sides } = this.side.tracker;
-    if (sides.some((side) => side.slots.some((slot) => slot.gassed))) return;
+    if (sides.some((side) => side.slots.some((slot) => slot.hasNeutralizingGas))) return;
     if (shownAbility === 'naturalcure') pokemon.setStatus('');
     if (shownAbility !== 'regenerator' || this.regenerated) return;
     pokemon.hp = Math.min(pokemon.maxHp, pokemon.hp + Math.floor(pokemon.maxHp / 3));
   }
 
   /** @returns {boolean} whether a Pokémon in it keeps all abilities from working */
-  get gassed() {
+  get hasNeutralizingGas() {
     return this.pokemon !== null && !this.pokemon.fainted && this.pokemon.shownAbility === 'neutralizinggas';
   }
 

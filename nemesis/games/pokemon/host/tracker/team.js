@@ -107,7 +107,7 @@ function switchIn(tracker, parts) {
   if (parts[1] === 'switch') tracker.beginAction(slot, 'switch');
   tracker.actor = tracker.acting = null;
   const passing = tracker.from?.id === 'batonpass' || tracker.from?.id === 'shedtail' ? tracker.from.id : '';
-  const kept = passing ? passedOn(tracker, slot, passing) : null;
+  const kept = passing ? batonPassed(tracker, slot, passing) : null;
   slot.leave();
   slot.reset(tracker.turn);
   if (kept) {
@@ -125,7 +125,7 @@ function switchIn(tracker, parts) {
  * @param {string} condition
  */
 function arrive(tracker, slot, pokemon, details, condition) {
-  if (tracker.lexicon.generation >= FIRST_GENERATION_WITH_ILLUSION) pokemon.remember();
+  if (tracker.lexicon.generation >= FIRST_GENERATION_WITH_ILLUSION) pokemon.saveState();
   slot.pokemon = pokemon;
   pokemon.slot = slot.index;
   if (fits(pokemon, details)) pokemon.species = details.species;
@@ -144,11 +144,11 @@ function arrive(tracker, slot, pokemon, details, condition) {
  * @param {string} move
  * @returns {{boosts: Int8Array, volatiles: Map<string, number>}}
  */
-function passedOn({ lexicon }, slot, move) {
+function batonPassed({ lexicon }, slot, move) {
   const substituteOnly = move === 'shedtail';
-  const passing = new Set([...slot.untilTurnEnds, ...slot.untilItActs]);
+  const passing = new Set([...slot.untilTurnEnds, ...slot.untilMove]);
   const kept = [...slot.volatiles].filter(([id]) =>
-    substituteOnly ? id === 'substitute' : !passing.has(id) && !lexicon.staysBehind(id),
+    substituteOnly ? id === 'substitute' : !passing.has(id) && !lexicon.isNotPassed(id),
   );
   const boosts = substituteOnly ? new Int8Array(slot.boosts.length) : slot.boosts.slice();
   return { boosts, volatiles: new Map(kept) };
@@ -167,37 +167,37 @@ function arriving({ side, index }, name, details) {
   const same = named.filter((pokemon) => free(pokemon) && !pokemon.fainted);
   const known = same.find((pokemon) => fits(pokemon, details));
   if (known) return known;
-  if (same.length) return suspect(side) ?? same[0]; // a disguise may show the level of its wearer
-  const risen = named.find((pokemon) => free(pokemon));
-  if (risen?.before) {
-    blameImpostor(side, risen);
-    return risen;
+  if (same.length) return onlyIllusionCandidate(side) ?? same[0]; // a disguise may show the level of its user
+  const returned = named.find((pokemon) => free(pokemon));
+  if (returned?.before) {
+    correctFaintedIllusion(side, returned);
+    return returned;
   }
-  const twin = named.find((pokemon) => !pokemon.fainted);
-  if (twin) return arrivingBeside(twin, index, name, details);
+  const namesake = named.find((pokemon) => !pokemon.fainted);
+  if (namesake) return arrivingBesideNamesake(namesake, index, name, details);
   const hidden = alike.filter((pokemon) => pokemon.name === '');
   const fitting = hidden.filter((pokemon) => fits(pokemon, details));
   const previewed = fitting.find((pokemon) => pokemon.species === details.species) ?? fitting[0];
-  if (!previewed && hidden.length) return suspect(side) ?? christen(hidden[0], name);
-  return christen(previewed ?? side.add(details), name);
+  if (!previewed && hidden.length) return onlyIllusionCandidate(side) ?? assignName(hidden[0], name);
+  return assignName(previewed ?? side.add(details), name);
 }
 
 /**
  * Two of the same name stand side by side: one of them is disguised. It took the shape of the last in the party behind
  * it, so it is the one that came first, but where it comes into the first slot with nobody left on the bench.
- * @param {Pokemon} twin
+ * @param {Pokemon} namesake
  * @param {number} index of the slot that the other comes into
  * @param {string} name
  * @param {Details} details
  * @returns {Pokemon}
  */
-function arrivingBeside(twin, index, name, details) {
-  const { side } = twin;
-  const wearer = suspect(side);
-  if (index === 0 && side.broughtSize - side.faints <= 2) return wearer ?? christen(side.add(details), name);
-  if (!wearer) return Object.assign(christen(side.add(details), name), twin.before);
-  expose(side.slots[twin.slot], wearer);
-  return twin;
+function arrivingBesideNamesake(namesake, index, name, details) {
+  const { side } = namesake;
+  const user = onlyIllusionCandidate(side);
+  if (index === 0 && side.broughtSize - side.faints <= 2) return user ?? assignName(side.add(details), name);
+  if (!user) return Object.assign(assignName(side.add(details), name), namesake.before);
+  revealIllusion(side.slots[namesake.slot], user);
+  return namesake;
 }
 
 /**
@@ -205,34 +205,34 @@ function arrivingBeside(twin, index, name, details) {
  * @param {Slot} slot
  * @param {string} move that its Pokémon has chosen
  */
-export function exposeByMove(slot, move) {
+export function revealIllusionByMove(slot, move) {
   const { pokemon, side } = slot;
   if (!pokemon || slot.transform || slot.mimic) return;
   const { ids } = pokemon.moves;
-  const wearer = ids.length >= MOVES_OF_A_SET && !ids.includes(move) ? suspect(side) : undefined;
-  if (wearer) expose(slot, wearer);
+  const user = ids.length >= MOVES_OF_A_SET && !ids.includes(move) ? onlyIllusionCandidate(side) : undefined;
+  if (user) revealIllusion(slot, user);
 }
 
 /**
  * @param {Slot} slot
- * @param {Pokemon} wearer who stands in it in the shape of another
+ * @param {Pokemon} user who stands in it in the shape of another
  */
-function expose(slot, wearer) {
-  if (slot.pokemon) unmask(wearer, slot.pokemon);
-  slot.pokemon = wearer;
+function revealIllusion(slot, user) {
+  if (slot.pokemon) transferObservations(user, slot.pokemon);
+  slot.pokemon = user;
   slot.species = null;
-  wearer.slot = slot.index;
-  wearer.seen = true;
-  wearer.ability = wearer.baseAbility = 'illusion';
+  user.slot = slot.index;
+  user.seen = true;
+  user.ability = user.baseAbility = 'illusion';
 }
 
 /**
  * @param {Side} side
  * @returns {Pokemon | undefined} the only one on the bench that can disguise itself
  */
-function suspect(side) {
-  const suspects = side.team.filter((pokemon) => pokemon.species.mayDisguise && !pokemon.fainted && pokemon.slot < 0);
-  return suspects.length === 1 ? suspects[0] : undefined;
+function onlyIllusionCandidate(side) {
+  const candidates = side.team.filter((pokemon) => pokemon.species.mayHaveIllusion && !pokemon.fainted && pokemon.slot < 0);
+  return candidates.length === 1 ? candidates[0] : undefined;
 }
 
 /**
@@ -240,7 +240,7 @@ function suspect(side) {
  * @param {string} name
  * @returns {Pokemon}
  */
-function christen(pokemon, name) {
+function assignName(pokemon, name) {
   const { side } = pokemon;
   pokemon.name = name;
   if (!pokemon.maxHp) pokemon.hp = pokemon.maxHp = side.tracker.hpScale;
@@ -249,7 +249,7 @@ function christen(pokemon, name) {
 }
 
 /**
- * A disguise has fallen: what its wearer did was not done by the Pokémon that it looked like.
+ * A disguise has fallen: what its user did was not done by the Pokémon that it looked like.
  * @param {Tracker} tracker
  * @param {string[]} parts
  */
@@ -258,16 +258,16 @@ function replace(tracker, parts) {
   const { side, pokemon: copied } = slot;
   if (!copied) return;
   const details = tracker.lexicon.details(parts[3]);
-  const wearer = fits(copied, details) ? copied : wearerOf(side, tracker.nameIn(parts[2]), details);
-  if (wearer !== copied) {
-    expose(slot, wearer);
+  const user = fits(copied, details) ? copied : illusionUser(side, tracker.nameIn(parts[2]), details);
+  if (user !== copied) {
+    revealIllusion(slot, user);
     // A second Pokémon of the same name was never there.
-    const twin = side.team.some((pokemon) => pokemon !== copied && pokemon.name === copied.name && pokemon.slot >= 0);
-    if (twin) side.team.splice(side.team.indexOf(copied), 1);
+    const namesake = side.team.some((pokemon) => pokemon !== copied && pokemon.name === copied.name && pokemon.slot >= 0);
+    if (namesake) side.team.splice(side.team.indexOf(copied), 1);
   }
-  christen(wearer, tracker.nameIn(parts[2]));
-  wearer.species = details.species;
-  wearer.ability = wearer.baseAbility = 'illusion';
+  assignName(user, tracker.nameIn(parts[2]));
+  user.species = details.species;
+  user.ability = user.baseAbility = 'illusion';
 }
 
 /**
@@ -276,7 +276,7 @@ function replace(tracker, parts) {
  * @param {Details} details
  * @returns {Pokemon}
  */
-function wearerOf(side, name, details) {
+function illusionUser(side, name, details) {
   const hidden = side.team.filter((pokemon) => pokemon.slot < 0 && !pokemon.fainted && fits(pokemon, details));
   const called = (/** @type {string} */ known) => hidden.find((pokemon) => pokemon.name === known);
   return called(name) ?? called('') ?? side.add(details);
@@ -284,42 +284,42 @@ function wearerOf(side, name, details) {
 
 /**
  * Move what was seen of a disguised Pokémon from the one that it looked like to itself.
- * @param {Pokemon} wearer
+ * @param {Pokemon} user
  * @param {Pokemon} copied
  */
-function unmask(wearer, copied) {
+function transferObservations(user, copied) {
   const before = copied.before ?? {};
   const earlier = before.moves ?? new MoveList();
   for (const [place, id] of copied.moves.ids.entries()) {
     const spent = copied.moves.spent[place] - earlier.spentOn(id);
-    if (spent > 0 || !earlier.ids.includes(id)) wearer.moves.spent[wearer.moves.reveal(id)] += spent;
+    if (spent > 0 || !earlier.ids.includes(id)) user.moves.spent[user.moves.reveal(id)] += spent;
   }
-  const { hp, maxHp, status, statusTurns, statusBegan } = copied;
-  Object.assign(wearer, { hp, maxHp, status, statusTurns, statusBegan });
+  const { hp, maxHp, status, statusTurns, statusPhase } = copied;
+  Object.assign(user, { hp, maxHp, status, statusTurns, statusPhase });
   if (copied.item !== before.item || copied.itemState !== before.itemState || copied.lastItem !== before.lastItem) {
     const { item, itemState, lastItem } = copied;
-    Object.assign(wearer, { item, itemState, lastItem });
+    Object.assign(user, { item, itemState, lastItem });
   }
   if (copied.terastallized && !before.terastallized) {
-    Object.assign(wearer, { terastallized: true, teraType: copied.teraType });
+    Object.assign(user, { terastallized: true, teraType: copied.teraType });
   }
-  if (copied.before) copied.restore();
+  if (copied.before) copied.restoreState();
 }
 
 /**
  * A Pokémon that fainted comes in alive: it was another that fainted in its shape.
  * @param {Side} side
- * @param {Pokemon} risen
+ * @param {Pokemon} returned
  */
-function blameImpostor(side, risen) {
-  const impostor = suspect(side);
-  if (!impostor) {
-    risen.restore();
+function correctFaintedIllusion(side, returned) {
+  const user = onlyIllusionCandidate(side);
+  if (!user) {
+    returned.restoreState();
     return;
   }
-  unmask(impostor, risen);
-  impostor.hp = 0;
-  impostor.fainted = impostor.seen = true;
+  transferObservations(user, returned);
+  user.hp = 0;
+  user.fainted = user.seen = true;
   side.identities++;
 }
 

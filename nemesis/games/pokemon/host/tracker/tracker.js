@@ -22,7 +22,7 @@ import { turnLines } from './turns.js';
 /** @typedef {(tracker: Tracker, parts: string[]) => void} Handler */
 
 /** Lines that change nothing of what a player has to know. */
-const SILENT = [
+const IGNORED = [
   'start', 'win', 'tie', 't:', 'message', '-message', '-hint', 'error', 'bigerror', 'debug', 'html', 'uhtml',
   'uhtmlchange', 'chat', 'c', 'c:', 'j', 'J', 'l', 'L', 'n', 'N', 'inactive', 'inactiveoff', 'rated', 'tier', 'request',
   'title', 'init', 'deinit', 'seed', 'warning', 'askreg', 'tempnotify', 'tempnotifyoff', 'unlink', 'hidelines', '-ohko',
@@ -48,7 +48,7 @@ const setUpLines = [
 
 /** @type {Map<string, Handler | null>} */
 const HANDLERS = new Map([
-  ...SILENT.map((type) => /** @type {[string, null]} */ ([type, null])),
+  ...IGNORED.map((type) => /** @type {[string, null]} */ ([type, null])),
   ...setUpLines, ...teamLines, ...turnLines, ...actionLines, ...healthLines, ...effectLines, ...activationLines,
   ...itemLines, ...fieldLines,
 ]);
@@ -73,7 +73,7 @@ export class Tracker {
     this.actor = null;
     /** @type {Slot | null} the same, if it is the action that counts for the turn */
     this.acting = null;
-    this.turnIsFresh = true;
+    this.isNewTurn = true;
     this.actionsOfTurn = 0; // counts turns in which somebody acted
     this.order = 0;
     /** @type {Effect | null} the `[from]` of the line that was read last by `readTags` */
@@ -82,7 +82,7 @@ export class Tracker {
     /** @type {(Pokemon | null)[]} who swap items */
     this.trick = [];
     /** @type {Pokemon | null} */
-    this.chewsAgain = null;
+    this.cudChewUser = null;
     /** @type {Map<string, number>} kinds of lines and effects that nobody expected, with how often they came */
     this.unknown = new Map();
   }
@@ -116,8 +116,8 @@ export class Tracker {
    * @returns {boolean} whether it is this that counts
    */
   beginAction({ last }, kind) {
-    if (this.turnIsFresh) {
-      this.turnIsFresh = false;
+    if (this.isNewTurn) {
+      this.isNewTurn = false;
       this.actionsOfTurn++;
       this.order = 0;
     }

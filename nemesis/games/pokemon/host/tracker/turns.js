@@ -5,9 +5,9 @@ import { passTurn } from './field.js';
 /** @import { Pokemon, Slot } from './state.js' */
 /** @import { Tracker } from './tracker.js' */
 
-const MOST_TOXIC = 15;
+const MAX_TOXIC = 15;
 const FOR_TWO_TURNS = ['mustrecharge', 'lockon'];
-const MOST_LOCKED = 2; // turns after the first one
+const MAX_LOCKED = 2; // turns after the first one
 
 /**
  * @param {Tracker} tracker
@@ -15,7 +15,7 @@ const MOST_LOCKED = 2; // turns after the first one
  */
 function nextTurn(tracker, parts) {
   tracker.turn = Number(parts[2]);
-  tracker.turnIsFresh = true;
+  tracker.isNewTurn = true;
   tracker.actor = tracker.acting = null;
   for (const side of tracker.sides) for (const slot of side.slots) endOfTurn(slot);
 }
@@ -27,7 +27,7 @@ function upkeep(tracker) {
     for (const slot of side.slots) {
       if (!slot.pokemon || slot.pokemon.fainted) continue;
       endOfTurn(slot);
-      wear(tracker, slot, slot.pokemon);
+      updateSlot(tracker, slot, slot.pokemon);
     }
   }
 }
@@ -38,17 +38,17 @@ function upkeep(tracker) {
  * @param {Slot} slot
  * @param {Pokemon} pokemon
  */
-function wear({ lexicon, phase, turn }, { volatiles, stallTurn, lockedTurn }, pokemon) {
+function updateSlot({ lexicon, phase, turn }, { volatiles, stallTurn, lockedTurn }, pokemon) {
   const { generation } = lexicon;
-  if (generation >= 3 && pokemon.status === 'tox' && pokemon.statusBegan < phase) {
-    pokemon.statusTurns = Math.min(pokemon.statusTurns + 1, MOST_TOXIC);
+  if (generation >= 3 && pokemon.status === 'tox' && pokemon.statusPhase < phase) {
+    pokemon.statusTurns = Math.min(pokemon.statusTurns + 1, MAX_TOXIC);
   }
   const loafs = generation <= 4 && pokemon.shownAbility === 'truant';
   if (loafs && !volatiles.delete('truant')) volatiles.set('truant', turn);
   if (!volatiles.size || generation === 1) return;
   if (stallTurn !== turn) volatiles.delete('stall');
   const locked = volatiles.get('lockedmove');
-  const spent = locked !== undefined && turn - locked >= MOST_LOCKED;
+  const spent = locked !== undefined && turn - locked >= MAX_LOCKED;
   if (lockedTurn !== turn || spent) volatiles.delete('lockedmove');
   for (const id of FOR_TWO_TURNS) {
     const began = volatiles.get(id);
@@ -66,7 +66,7 @@ function endOfTurn(slot) {
  * An empty line parts the actions of a turn from what happens at its end.
  * @param {Tracker} tracker
  */
-function gap(tracker) {
+function emptyLine(tracker) {
   tracker.phase++;
   tracker.actor = tracker.acting = null;
 }
@@ -75,5 +75,5 @@ function gap(tracker) {
 export const turnLines = [
   ['turn', nextTurn],
   ['upkeep', upkeep],
-  ['', gap],
+  ['', emptyLine],
 ];

@@ -1,4 +1,4 @@
-// Writes foe Pokémon into a view record: what the public knows of them, and no more.
+// Writes foe Pokémon into a view record: what is public about them, and nothing else.
 
 import { publicMove } from '../tracker/own.js';
 import { NONE } from '../tracker/state.js';
@@ -90,7 +90,7 @@ function writeMoves(columns, row, start, pokemon, slot, tracker, seat) {
   const { at } = columns;
   const { ids, spent } = slot?.moves ?? pokemon.moves;
   const transform = slot?.transform;
-  // A seat knows the moves of its own Pokémon, so it knows those of a foe that turned into it.
+  // A seat knows the moves of its own Pokémon, so it knows those of a foe that transformed into one of them.
   const model = transform && tracker.memories[seat].team.find((own) => own.known === transform.original);
   const shown = model ? model.moves : ids;
   const count = Math.min(shown.length, columns.room);
@@ -111,7 +111,7 @@ function writeMoves(columns, row, start, pokemon, slot, tracker, seat) {
 
 /**
  * @param {Pokemon} pokemon
- * @returns {number} whether it takes part, as far as that can be told
+ * @returns {number} whether it takes part, as far as is known
  */
 function brought({ seen, side }) {
   if (seen || side.broughtSize >= side.teamSize) return BROUGHT;

@@ -1,4 +1,4 @@
-// The layout of view records, as Python hands it over, and where its fields are.
+// The layout of view records, as sent by Python, and the offsets of its fields.
 
 /**
  * @typedef {{start: number, width: number, fields: Record<string, [number, number]>}} Block
@@ -17,13 +17,13 @@
  * @param {string} title
  * @param {Block} block
  * @param {readonly Name[]} written
- * @returns {Record<Name, number>} where each field begins in its block
+ * @returns {Record<Name, number>} where each field starts in its block
  */
 export function offsets(title, { fields }, written) {
   const missing = written.filter((name) => !(name in fields));
   if (missing.length) throw new Error(`The layout lacks fields of the ${title} block: ${missing.join(', ')}.`);
   const unwritten = Object.keys(fields).filter((name) => !written.includes(/** @type {Name} */ (name)));
-  if (unwritten.length) throw new Error(`Nobody writes these fields of the ${title} block: ${unwritten.join(', ')}.`);
+  if (unwritten.length) throw new Error(`The host does not write these fields of the ${title} block: ${unwritten.join(', ')}.`);
   return /** @type {Record<Name, number>} */ (Object.fromEntries(written.map((name) => [name, fields[name][0]])));
 }
 

@@ -1,6 +1,6 @@
-// Writes own Pokémon into a view record: exact from the seat's request, with what the public knows of them.
+// Writes own Pokémon into a view record: exact facts from the seat's request, and what is public about them.
 
-import { HIDDEN_ITEM, publicMove } from '../tracker/own.js';
+import { UNKNOWN_ITEM, publicMove } from '../tracker/own.js';
 import { HELD, NONE } from '../tracker/state.js';
 import { BROUGHT, NOT_BROUGHT } from './pokemon.js';
 
@@ -11,7 +11,7 @@ import { BROUGHT, NOT_BROUGHT } from './pokemon.js';
 /** @import { PokemonColumns } from './pokemon.js' */
 
 /**
- * What a request says of a Pokémon and seldom changes, written out once.
+ * The columns of a Pokémon that rarely change between requests, written once.
  * @typedef {object} Template
  * @property {any} entry of the request that it is made from
  * @property {SpeciesFacts} species
@@ -78,7 +78,7 @@ export class OwnWriter {
   }
 
   /**
-   * A Pokémon that was left at home.
+   * A Pokémon that was not brought.
    * @param {Int16Array} row
    * @param {number} start
    * @param {Tracker} tracker
@@ -126,7 +126,7 @@ export class OwnWriter {
     row[at.gender] = columns.genders.get(details.gender) ?? 0;
     if (entry.teraType) row[at.tera_type] = columns.types.get(lexicon.id(entry.teraType)) ?? 0;
     row[at.item] = columns.items.get(entry.item) ?? 0;
-    if (entry.item !== HIDDEN_ITEM) row[at.item_state] = entry.item ? HELD : NONE;
+    if (entry.item !== UNKNOWN_ITEM) row[at.item_state] = entry.item ? HELD : NONE;
     if (lexicon.generation >= 3) {
       row[at.ability] = columns.abilities.get(entry.ability ?? entry.baseAbility) ?? 0;
       row[at.base_ability] = columns.abilities.get(baseAbility) ?? 0;
@@ -167,7 +167,7 @@ export class OwnWriter {
    * @param {Int16Array} row
    * @param {number} start
    * @param {Own} own
-   * @param {Pokemon | null} shown whose status the public counts
+   * @param {Pokemon | null} shown as the public sees it, with a counted status
    */
   writeStatusTurns(row, start, own, shown) {
     const counted = shown?.status && own.entry.condition.endsWith(shown.status);
@@ -175,7 +175,7 @@ export class OwnWriter {
   }
 
   /**
-   * What the public knows of it.
+   * What is public about it.
    * @param {Int16Array} row
    * @param {number} start
    * @param {Own} own
@@ -207,7 +207,7 @@ export class OwnWriter {
     if (slot.species) row[start + at.species] = columns.speciesNumber(species);
     row[start + at.types] = row[start + at.types + 1] = 0;
     columns.writeTypes(row, start, species, slot, tera);
-    // Before gen 7, requests do not tell how an ability has changed.
+    // Before gen 7, requests do not show a changed ability.
     const changed = entry.ability === undefined && slot.pokemon === known && known !== null && known.ability;
     if (changed && tracker.lexicon.generation >= 3) row[start + at.ability] = columns.abilities.get(known.ability) ?? 0;
     columns.writeSlot(row, start, slot, tracker, entry.item);
@@ -220,7 +220,7 @@ export class OwnWriter {
    * @param {Tracker} tracker
    * @param {Template} template
    * @param {Slot | null} slot
-   * @param {any[] | null} offered moves of the request, fewer if it is locked into one
+   * @param {any[] | null} offered moves of the request; fewer if it is locked into one
    */
   writeMoves(row, start, own, tracker, { shownMoves }, slot, offered) {
     const { at } = this.columns;
@@ -246,7 +246,7 @@ export class OwnWriter {
 /**
  * @param {any} one entry of a request
  * @param {any} other of the same Pokémon
- * @returns {boolean} whether they give the same template
+ * @returns {boolean} whether they have the same template
  */
 function sameFacts(one, other) {
   if (one.details !== other.details || one.item !== other.item || one.ability !== other.ability) return false;

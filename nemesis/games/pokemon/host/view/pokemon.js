@@ -1,4 +1,4 @@
-// What own and foe Pokémon have in common in a view record.
+// The columns that own and foe Pokémon share in a view record.
 
 import { offsets, places } from './layout.js';
 
@@ -14,7 +14,7 @@ const FIELDS = /** @type {const} */ ([
   'brought', 'seen', 'turns_active', 'last_move', 'streak', 'disabled_move', 'encored_move', 'paradox_stat',
   'volatiles', 'counters',
 ]);
-/** Volatiles that are counted by their level rather than by turns. */
+/** Volatiles that are counted by level, not by turns. */
 const LEVELLED = new Set(['perishsong', 'stockpile', 'fallen', 'gmaxchistrike', 'stall']);
 const TRANSFORMED_PP = 5;
 
@@ -92,7 +92,7 @@ export class PokemonColumns {
   }
 
   /**
-   * What holds for a Pokémon while it is on the field.
+   * The state of a Pokémon while it is on the field.
    * @param {Int16Array} row
    * @param {number} start
    * @param {Slot} slot

@@ -1,10 +1,10 @@
-// Writes view records: what one seat may know at one decision, as one row of small integers.
+// Writes view records: what one seat can know at one decision, as one row of small integers.
 //
-// The layout comes from Python. Everything of the foe is what the tracker read from public lines; everything exact of
-// the own side is from the seat's own request.
+// The layout comes from Python. Facts about the foe come from the public lines that the tracker reads. Exact facts about
+// the seat's own side come from its request.
 
 import { OUTCOME } from '../tracker/actions.js';
-import { remember } from '../tracker/own.js';
+import { updateMemory } from '../tracker/own.js';
 import { writeFoes } from './foe.js';
 import { offsets, places } from './layout.js';
 import { OwnWriter } from './own.js';
@@ -38,7 +38,7 @@ export function viewWriter(layout, vocabulary) {
   const columns = new PokemonColumns(pokemon, layout, vocabulary);
   const own = new OwnWriter(columns);
   return (row, tracker, request, seat, refusals) => {
-    const memory = remember(tracker, request, seat);
+    const memory = updateMemory(tracker, request, seat);
     writePosition(row, position.start, tracker, request, seat, refusals);
     writeSide(row, side.start, tracker.sides[seat], tracker, seat);
     writeSide(row, side.start + side.width, tracker.sides[1 - seat], tracker, seat);
@@ -54,13 +54,13 @@ function checkOutcomes(names) {
   const ours = Object.entries(OUTCOME).every(([name, bit]) => 1 << names.indexOf(name) === bit);
   if (!ours || names.length !== Object.keys(OUTCOME).length) {
     const written = Object.keys(OUTCOME).join(', ');
-    throw new Error(`The outcomes of the layout are ${names.join(', ')}, but those written are ${written}.`);
+    throw new Error(`The outcomes of the layout are ${names.join(', ')}, but the host writes ${written}.`);
   }
 }
 
 /**
  * @param {any} active one of a request's
- * @returns {string} the gimmick that it offers
+ * @returns {string} the available gimmick
  */
 function offeredGimmick(active) {
   if (active.canTerastallize) return 'terastallize';

@@ -1,17 +1,17 @@
 // What is seen of the choices for one turn, line by line, until the turn is over.
 
-import { nothingSeen } from './choices.js';
+import { noObservation } from './choices.js';
 import { AIMED } from '../battle/requests.js';
 import { isChosen } from '../tracker/actions.js';
 
-/** @import { Sighting } from './choices.js' */
+/** @import { Observation } from './choices.js' */
 /** @import { SeatReplay } from './requests.js' */
 /** @import { Pokemon, Slot } from '../tracker/state.js' */
 /** @import { Tracker } from '../tracker/tracker.js' */
 
 const GIMMICK_LINES = new Set(['-terastallize', '-mega', '-burst', '-zpower']);
 const REDIRECTS = /^\|-activate\|[^|]*\|ability: (Lightning Rod|Storm Drain)/;
-const DRAWS_ATTENTION = ['followme', 'spotlight'];
+const REDIRECTING_VOLATILES = ['followme', 'spotlight'];
 /** Generations in which a Pokémon can be hit before it switches out. */
 const HAS_PURSUIT = [2, 3, 4, 5, 6, 7];
 
@@ -20,16 +20,16 @@ class Actor {
   /** @param {Pokemon | null} pokemon */
   constructor(pokemon) {
     this.pokemon = pokemon;
-    this.seen = nothingSeen();
-    this.settled = !pokemon || pokemon.fainted; // whether it acted, or cannot
-    this.overruled = false; // whether another move may take the place of the chosen one
+    this.seen = noObservation();
+    this.done = !pokemon || pokemon.fainted; // whether it acted, or cannot
+    this.overridden = false; // whether another move may take the place of the chosen one
     this.instructed = false; // whether its next move is one that it was told to repeat
     this.cancelled = false; // whether it lost its turn, and with it a gimmick that nobody saw
   }
 }
 
 /** The choices of one seat for one turn. */
-export class TurnWatch {
+export class TurnObserver {
   /**
    * @param {SeatReplay} replay
    * @param {any} request
@@ -50,7 +50,7 @@ export class TurnWatch {
     });
   }
 
-  /** @returns {Sighting[]} */
+  /** @returns {Observation[]} */
   get seen() {
     return this.actors.map(({ seen }) => seen);
   }
@@ -60,7 +60,7 @@ export class TurnWatch {
    * @returns {Actor | undefined} it, if it has not acted yet
    */
   waiting(pokemon) {
-    return this.actors.find((actor) => actor.pokemon === pokemon && pokemon && !actor.settled);
+    return this.actors.find((actor) => actor.pokemon === pokemon && pokemon && !actor.done);
   }
 
   /**
@@ -69,33 +69,33 @@ export class TurnWatch {
    * @param {string[]} lines
    * @param {number} place
    */
-  look(parts, lines, place) {
+  readLine(parts, lines, place) {
     const { tracker, seat } = this.replay;
     const [, type, ident = ''] = parts;
     if (type === 'swap' && tracker.sideAt(ident).index !== seat) this.swapped = true;
     // Whoever uses a gimmick does so before anybody moves.
-    if (type === 'move' || type === 'cant') this.denyGimmicks();
+    if (type === 'move' || type === 'cant') this.ruleOutGimmicks();
     if (!ident.startsWith(`p${seat + 1}`)) return;
     const slot = tracker.slotAt(ident);
     const actor = this.waiting(slot.pokemon);
     if (!actor) return;
-    if (type === 'move') this.lookAtMove(actor, slot, parts, lines, place);
-    else if (type === 'cant') this.lookAtHindrance(actor, parts, lines, place);
+    if (type === 'move') this.readMove(actor, slot, parts, lines, place);
+    else if (type === 'cant') this.readCant(actor, parts, lines, place);
     else if (GIMMICK_LINES.has(type)) actor.seen.gimmick = true;
-    else if (type === '-start' && tracker.lexicon.effect(parts[3]).id === 'encore') actor.overruled = true;
+    else if (type === '-start' && tracker.lexicon.effect(parts[3]).id === 'encore') actor.overridden = true;
     else if (type === '-singleturn' && tracker.lexicon.effect(parts[3]).id === 'instruct') actor.instructed = true;
     else if (type === '-activate' && tracker.lexicon.effect(parts[3]).id === 'commander') this.leave(actor);
     else if (type === 'faint') this.cancel(actor); // it may be revived, but not to act
-    else if (type === 'drag') actor.settled = true;
+    else if (type === 'drag') actor.done = true;
   }
 
-  denyGimmicks() {
+  ruleOutGimmicks() {
     for (const { seen, cancelled } of this.actors) if (!cancelled) seen.gimmick ??= false;
   }
 
   /** @param {Actor} actor */
   cancel(actor) {
-    actor.settled = actor.cancelled = true;
+    actor.done = actor.cancelled = true;
   }
 
   /**
@@ -111,7 +111,7 @@ export class TurnWatch {
    * @param {number} number of who came in its place by its choice
    */
   switchTo(actor, number) {
-    actor.settled = true;
+    actor.done = true;
     actor.seen.kind = 'switch';
     actor.seen.place = this.places.indexOf(number);
   }
@@ -123,19 +123,19 @@ export class TurnWatch {
    * @param {string[]} lines
    * @param {number} place
    */
-  lookAtMove(actor, slot, parts, lines, place) {
+  readMove(actor, slot, parts, lines, place) {
     const { tracker } = this.replay;
-    if (!isOwn(tracker, parts) || repeats(actor)) return;
+    if (!isOwn(tracker, parts) || takeInstructed(actor)) return;
     const { id } = tracker.lexicon.move(parts[3]);
-    actor.settled = true;
-    if (actor.overruled) return;
+    actor.done = true;
+    if (actor.overridden) return;
     actor.seen.kind = 'move';
     actor.seen.move = id;
     this.aim(actor.seen, slot, id, parts, lines, place);
   }
 
   /**
-   * @param {Sighting} seen
+   * @param {Observation} seen
    * @param {Slot} slot of the user
    * @param {string} id of the move
    * @param {string[]} parts
@@ -144,12 +144,12 @@ export class TurnWatch {
    */
   aim(seen, slot, id, parts, lines, place) {
     const { tracker, seat } = this.replay;
-    const target = parts[4] || strikeAtOnce(lines, place);
+    const target = parts[4] || targetOfChargedMove(lines, place);
     if (tracker.activeSlots === 1 || !/^p[12][ab]?: /.test(target)) return;
     const spread = parts.some((part) => part.startsWith('[spread]'));
     const spreads = spread || (id === 'expandingforce' && tracker.terrain?.id === 'psychicterrain');
     if (id === 'dragondarts' || spreads || redirected(lines, place)) return;
-    // What reaches others than when it was chosen is aimed anew, by chance.
+    // What canTrap others than when it was chosen is aimed anew, by chance.
     if (id === 'curse' || (id === 'terastarstorm' && seen.gimmick)) return;
     const side = tracker.sides[target.charCodeAt(1) - 49];
     if (side.index === seat) {
@@ -162,7 +162,7 @@ export class TurnWatch {
     }
     const hit = target.charCodeAt(2) === 58 ? null : tracker.slotAt(target);
     // Even what was aimed at the own ally goes to whoever draws attention.
-    if (hit && DRAWS_ATTENTION.some((volatile) => hit.volatiles.has(volatile))) return;
+    if (hit && REDIRECTING_VOLATILES.some((volatile) => hit.volatiles.has(volatile))) return;
     if (!hit || this.swapped) {
       seen.targets = [...AIMED.foes];
       return;
@@ -179,15 +179,15 @@ export class TurnWatch {
    * @param {string[]} lines
    * @param {number} place
    */
-  lookAtHindrance(actor, parts, lines, place) {
+  readCant(actor, parts, lines, place) {
     const { lexicon } = this.replay.tracker;
     const reason = lexicon.effect(parts[3] ?? '');
     if (reason.kind === 'ability' && reason.id !== 'truant') return; // the line names who has the ability
-    if (reason.id === 'slp' && actsAsleep(lines, place)) return;
-    if (repeats(actor)) return;
-    actor.settled = true;
+    if (reason.id === 'slp' && triesToMoveAsleep(lines, place)) return;
+    if (takeInstructed(actor)) return;
+    actor.done = true;
     const named = parts[4] && !parts[4].startsWith('[') ? lexicon.move(parts[4]) : null;
-    if (!named?.belongs || actor.overruled) return;
+    if (!named?.inMoveset || actor.overridden) return;
     actor.seen.kind = 'move';
     actor.seen.move = named.id;
   }
@@ -207,7 +207,7 @@ export function isOwn(tracker, parts) {
  * @param {Actor} actor who moves, or tries to
  * @returns {boolean} whether it only does again what it did before, and is yet to do what it chose
  */
-function repeats(actor) {
+function takeInstructed(actor) {
   const { instructed } = actor;
   actor.instructed = false;
   return instructed;
@@ -218,7 +218,7 @@ function repeats(actor) {
  * @param {number} place of a line that says that a Pokémon is asleep
  * @returns {boolean} whether it tries to move all the same
  */
-function actsAsleep(lines, place) {
+function triesToMoveAsleep(lines, place) {
   const ident = lines[place].split('|', 3)[2];
   let next = place + 1;
   while (lines[next]?.startsWith('|-')) next++;
@@ -231,7 +231,7 @@ function actsAsleep(lines, place) {
  * @param {number} place of a move that names no target
  * @returns {string} the target, if the move is charged and strikes in the same turn
  */
-function strikeAtOnce(lines, place) {
+function targetOfChargedMove(lines, place) {
   const start = `|-anim|${lines[place].split('|', 4).slice(2).join('|')}|`;
   for (let next = place + 1; lines[next]?.startsWith('|-'); next++) {
     if (lines[next].startsWith(start)) return lines[next].slice(start.length).split('|', 1)[0];
