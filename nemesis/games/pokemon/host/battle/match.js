@@ -69,7 +69,7 @@ export class Match {
   }
 
   /**
-   * Answer a seat's request. Once both seats have answered, the battle goes on to the next requests or to its end.
+   * Answer a seat's request. Once both seats have answered, the battle continues to the next requests or its end.
    * @param {number} seat
    * @param {string} choice
    */

@@ -1,25 +1,19 @@
-// Actions and their outcomes: moves with what they cost, turns lost, and faints.
+// Actions: moves and their PP costs, lost turns, and faints.
 
-import { noteAbility, noteCause } from './items.js';
-import { revealIllusionByMove } from './team.js';
+import { revealIllusionByMove } from './identity.js';
+import { noteAbility } from './items.js';
+import { OUTCOME, applySilentEffects, noteOutcome } from './outcomes.js';
 
 /** @import { MoveFacts } from './lexicon.js' */
 /** @import { Side, Slot } from './state.js' */
 /** @import { Tracker } from './tracker.js' */
 
-/** Bits of an action's outcome. */
-export const OUTCOME = {
-  missed: 1, failed: 2, immune: 4, critical: 8, super_effective: 16, resisted: 32, protected: 64, knocked_out: 128,
-};
-const DID_NOT_SUCCEED = OUTCOME.missed | OUTCOME.failed | OUTCOME.immune | OUTCOME.protected;
 const LOCKED = 'lockedmove';
 const CALLS_OWN_MOVES = 'sleeptalk';
-/** Moves that leave a volatile of their name without a line. */
-const LEAVES_VOLATILE = new Set(['minimize', 'defensecurl']);
-/** What ends a move of several turns in gen 1. */
+/** Reasons that end a multi-turn move in gen 1. */
 const INTERRUPTS_IN_FIRST_GENERATION = new Set(['par', 'confusion', 'disable']);
 const PLEDGES = new Set(['firepledge', 'grasspledge', 'waterpledge']);
-/** What keeps a Pokémon from moving before it would even updateTruant. */
+/** Reasons that prevent a move before Truant is checked. */
 const BEFORE_TRUANT = new Set(['slp', 'frz']);
 
 /**
@@ -42,27 +36,27 @@ function move(tracker, parts) {
 }
 
 /**
- * @param {Pick<Tracker, 'from' | 'lexicon'>} tracker that has read what the move came from
+ * @param {Pick<Tracker, 'from' | 'lexicon'>} tracker that has read the tags of the move's line
  * @param {string} id of a move
- * @returns {boolean} whether its user chose it, perhaps turns ago, and nothing else brought it about
+ * @returns {boolean} whether its user chose it, perhaps in an earlier turn, and no other effect caused it
  */
 export function isChosen({ from, lexicon }, id) {
   if (!from || from.kind === 'item' || isContinued({ from, lexicon }, id)) return true;
-  // Another that did the same, or used another pledge, made it come at once.
+  // An ally's use of the same move or of another pledge moved it up in the turn order.
   return from.id === id || (PLEDGES.has(from.id) && PLEDGES.has(id));
 }
 
 /**
  * @param {Pick<Tracker, 'from' | 'lexicon'>} tracker
  * @param {string} id of a move
- * @returns {boolean} whether it goes on from an earlier turn
+ * @returns {boolean} whether it continues from an earlier turn
  */
 function isContinued({ from, lexicon }, id) {
   return from !== null && (from.id === LOCKED || (lexicon.generation === 1 && from.id === id));
 }
 
 /**
- * A move that another one brought about: Pressure still costs PP of the other.
+ * A move that was called by another one. Pressure costs PP of the calling move.
  * @param {Tracker} tracker
  * @param {Slot} slot
  * @param {MoveFacts} facts
@@ -76,7 +70,7 @@ function call(tracker, { moves, side }, facts, parts, caller) {
 }
 
 /**
- * A move that was chosen: it is revealed, costs PP, and counts as the last one.
+ * A chosen move: it is revealed, costs PP, and becomes the last move.
  * @param {Tracker} tracker
  * @param {Slot} slot
  * @param {MoveFacts} facts
@@ -93,23 +87,23 @@ function use(tracker, slot, facts, parts, locked) {
   if (generation >= 5 && slot.pokemon?.shownAbility === 'truant') slot.volatiles.set('truant', tracker.turn);
   const charged = slot.volatiles.delete('twoturnmove');
   const bound = locked || charged || (generation === 2 && slot.volatiles.has('lockedmove'));
-  // Moves of two turns cost PP in the second one in gen 1, and in the first one since.
+  // Two-turn moves cost PP in the second turn in gen 1, and in the first turn since gen 2.
   const free = generation === 1 && facts.charges ? !charged : bound;
   if (!facts.inMoveset) return;
   revealIllusionByMove(slot, facts.id);
   const { moves, mimic } = slot;
-  if (bound && !moves.ids.includes(facts.id)) return; // goes on with a move that another one called
+  if (bound && !moves.ids.includes(facts.id)) return; // it continues a move that was called by another one
   const cost = free ? 0 : 1 + pressure(tracker, slot.side, facts, parts);
   if (mimic?.id !== facts.id) {
     moves.spent[moves.reveal(facts.id)] += cost;
     return;
   }
   mimic.spent += cost;
-  if (generation === 1) moves.spent[moves.reveal('mimic')] += cost; // there, what Mimic learned takes its PP
+  if (generation === 1) moves.spent[moves.reveal('mimic')] += cost; // there, the learned move uses the PP of Mimic
 }
 
 /**
- * @param {string | undefined} text in the place of a move's target, which may be `null` or nothing
+ * @param {string | undefined} text the target part of a move's line, which may be `null` or missing
  * @returns {text is string}
  */
 function isIdent(text) {
@@ -148,7 +142,7 @@ function aim(tracker, { last }, facts, parts) {
  * @param {Side} side of the user
  * @param {MoveFacts} facts
  * @param {string[]} parts
- * @returns {number} PP that Pressure costs on top
+ * @returns {number} additional PP cost of Pressure
  */
 function pressure(tracker, side, facts, parts) {
   if (facts.aim === 'none' || tracker.lexicon.generation < 3 || parts.includes('[notarget]', 5)) return 0;
@@ -161,48 +155,9 @@ function pressure(tracker, side, facts, parts) {
     const target = slotOf(tracker, parts[4]);
     return !target || target.side === side ? 0 : pressing(target);
   }
-  // The line does not say at whom; it is certain if all that stand there have the ability.
+  // The line has no target. The cost is certain only if all active foes have the ability.
   const standing = foes.filter((slot) => slot.pokemon && !slot.pokemon.fainted);
   return standing.length && standing.every(pressing) ? 1 : 0;
-}
-
-/**
- * What a move brings about by being used, without a line of its own.
- * @param {Tracker} tracker
- * @param {Slot} slot
- * @param {MoveFacts} facts
- * @param {string[]} parts
- */
-function applySilentEffects(tracker, slot, facts, parts) {
-  const { volatiles, side, index } = slot;
-  // Whoever is confused already does not show that it has ended; but then the next one is chosen anew.
-  const anew = tracker.lexicon.generation > 2 && tracker.from === null;
-  if (!facts.locks) volatiles.delete('lockedmove');
-  else if (anew || !volatiles.has('lockedmove')) volatiles.set('lockedmove', tracker.turn);
-  slot.lockedTurn = tracker.turn;
-  if (facts.id === 'wish' && !side.wish[index]) side.wish[index] = 2;
-  else if (facts.id === 'healingwish' || facts.id === 'lunardance') side.healingWish[index] = true;
-  else if (LEAVES_VOLATILE.has(facts.id) && !volatiles.has(facts.id)) volatiles.set(facts.id, tracker.turn);
-  if (tracker.lexicon.generation === 1) applySilentEffectsInFirstGeneration(tracker, slot, facts, parts);
-}
-
-/**
- * @param {Tracker} tracker
- * @param {Slot} slot
- * @param {MoveFacts} facts
- * @param {string[]} parts
- */
-function applySilentEffectsInFirstGeneration(tracker, slot, facts, parts) {
-  const foe = tracker.sides[1 - slot.side.index].slots[0];
-  slot.volatiles.delete('partiallytrapped');
-  if (facts.id === 'rage') slot.volatiles.set('rage', tracker.turn);
-  if (facts.binds) {
-    foe.volatiles.delete('mustrecharge');
-    const caught = !parts.includes('[miss]', 5) && !foe.volatiles.has('partiallytrapped');
-    if (caught) foe.volatiles.set('partiallytrapped', tracker.turn);
-  } else {
-    foe.volatiles.delete('partiallytrapped');
-  }
 }
 
 /** @param {Slot} slot */
@@ -222,7 +177,7 @@ function cant(tracker, parts) {
   const reason = tracker.lexicon.effect(parts[3]);
   if (reason.kind === 'ability') noteAbility(pokemon, reason.id);
   if (reason.kind === 'ability' && reason.id !== 'truant') {
-    noteOutcome(tracker, OUTCOME.failed); // Damp and its like: it is the Pokémon with the ability that the line names
+    noteOutcome(tracker, OUTCOME.failed); // Damp and similar: the line names the Pokémon with the ability
     return;
   }
   const counts = loseTurn(tracker, slot, reason.id);
@@ -240,7 +195,7 @@ function cant(tracker, parts) {
  * @param {Tracker} tracker
  * @param {Slot} slot
  * @param {string} reason
- * @returns {boolean} whether it is this that counts for the turn
+ * @returns {boolean} whether this is the recorded action of the turn
  */
 export function loseTurn(tracker, slot, reason) {
   const first = tracker.lexicon.generation === 1;
@@ -293,45 +248,10 @@ function faint(tracker, parts) {
 
 /**
  * @param {Tracker} tracker
- * @param {number} bits
- */
-export function noteOutcome(tracker, bits) {
-  const { acting, actor } = tracker;
-  if (acting) acting.last.outcome |= bits;
-  if (actor && bits & DID_NOT_SUCCEED) undoSilentEffects(tracker, actor);
-}
-
-/**
- * A move that does not come off leaves nothing behind.
- * @param {Tracker} tracker
- * @param {Slot} slot
- */
-function undoSilentEffects({ lexicon, turn }, { volatiles, side, index, lastMove }) {
-  if (lexicon.generation > 1) volatiles.delete('lockedmove');
-  if (lexicon.generation >= 6 && lastMove && lexicon.move(lastMove).stalls) volatiles.delete('stall');
-  if (lastMove === 'wish' && side.wish[index] === 2) side.wish[index] = 0;
-  else if (lastMove === 'healingwish' || lastMove === 'lunardance') side.healingWish[index] = false;
-  else if (LEAVES_VOLATILE.has(lastMove) && volatiles.get(lastMove) === turn) volatiles.delete(lastMove);
-}
-
-/**
- * @param {number} bits
- * @returns {(tracker: Tracker, parts: string[]) => void}
- */
-function outcome(bits) {
-  return (tracker, parts) => {
-    noteOutcome(tracker, bits);
-    tracker.readTags(parts, 3);
-    if (tracker.from) noteCause(tracker, tracker.pokemonAt(tracker.of) ?? tracker.pokemonAt(parts[2]));
-  };
-}
-
-/**
- * @param {Tracker} tracker
  * @param {string[]} parts
  */
 function prepare(tracker, parts) {
-  if (parts[4] === '[premajor]') return; // Chilly Reception only announces itself
+  if (parts[4] === '[premajor]') return; // Chilly Reception is only announced
   const slot = tracker.slotAt(parts[2]);
   slot.volatiles.set('twoturnmove', tracker.turn);
   if (tracker.lexicon.move(parts[3]).id === 'skydrop' && parts[4]) {
@@ -340,7 +260,7 @@ function prepare(tracker, parts) {
 }
 
 /**
- * A charging move that strikes in the same turn.
+ * A charging move that hits in the same turn.
  * @param {Tracker} tracker
  * @param {string[]} parts
  */
@@ -361,13 +281,6 @@ export const actionLines = [
   ['move', move],
   ['cant', cant],
   ['faint', faint],
-  ['-miss', outcome(OUTCOME.missed)],
-  ['-fail', outcome(OUTCOME.failed)],
-  ['-notarget', outcome(OUTCOME.failed)],
-  ['-immune', outcome(OUTCOME.immune)],
-  ['-crit', outcome(OUTCOME.critical)],
-  ['-supereffective', outcome(OUTCOME.super_effective)],
-  ['-resisted', outcome(OUTCOME.resisted)],
   ['-prepare', prepare],
   ['-anim', anim],
   ['-mustrecharge', mustRecharge],

@@ -1,6 +1,6 @@
-// `-activate` and `-block`: abilities, items and moves that make themselves felt in their own ways.
+// `-activate` and `-block` lines of abilities, items and moves.
 
-import { noteOutcome, OUTCOME } from './actions.js';
+import { noteOutcome, OUTCOME } from './outcomes.js';
 import { endLevitation, GUARDS_SIDE, learnByMimic } from './effects.js';
 import { changeAbility, gainItem, loseItem, noteAbility, noteItem } from './items.js';
 
@@ -8,7 +8,7 @@ import { changeAbility, gainItem, loseItem, noteAbility, noteItem } from './item
 /** @import { Pokemon, Slot } from './state.js' */
 /** @import { Tracker } from './tracker.js' */
 
-/** What an attack runs into. */
+/** Effects that block an attack. */
 const SHIELDS = new Set(['protect', 'maxguard', 'craftyshield', 'matblock', 'quickguard', 'wideguard']);
 const COSTS_PP = new Set(['spite', 'eeriespell', 'gmaxdepletion']);
 const RESTORES_PP = new Set(['leppaberry', 'mysteryberry']);
@@ -49,9 +49,9 @@ function activateAbility(tracker, pokemon, slot, { id }, parts) {
     loseItem(tracker, pokemon, item);
     gainItem(tracker, other, item);
   } else if (id === 'mummy' || id === 'lingeringaroma') {
-    const victim = tracker.pokemonAt(parts[4]);
+    const target = tracker.pokemonAt(parts[4]);
     const old = parts.find((part) => part.startsWith('[ability] ')) ?? '';
-    if (victim) changeAbility(victim, tracker.lexicon.id(old.slice('[ability] '.length)), id);
+    if (target) changeAbility(target, tracker.lexicon.id(old.slice('[ability] '.length)), id);
   } else if (id === 'cudchew') {
     tracker.cudChewUser = pokemon;
   }
@@ -126,7 +126,7 @@ function spendAllPp(tracker, slot, name) {
 function trap(tracker, slot) {
   const { actor } = tracker;
   slot.volatiles.set('trapped', tracker.turn);
-  // Jaw Lock holds its user too, as long as its target stays.
+  // Jaw Lock also traps its user, as long as its target stays.
   slot.trapper = actor === slot && actor.last.side >= 0 ? tracker.sides[actor.last.side].slots[actor.last.slot] : actor;
 }
 
@@ -145,7 +145,7 @@ function sketch(tracker, pokemon, name) {
  * @param {Tracker} tracker
  * @param {Pokemon} pokemon
  * @param {Pokemon} other
- * @param {string[]} parts abilities that they have from now on, if foes swap them
+ * @param {string[]} parts include the new abilities if foes swap them
  */
 function swapAbilities(tracker, pokemon, other, parts) {
   const named = parts[4] && !parts[4].startsWith('[');

@@ -1,56 +1,56 @@
-// How long things last, as far as the public or the seat of their setter can tell.
+// Durations of conditions, as known to the public and to the seat of the setter.
 
 import { NONE } from './state.js';
 
 /** @import { Pokemon } from './state.js' */
 /** @import { Tracker } from './tracker.js' */
 
-const EXTENDED_TURNS = 8; // turns, if the right item is held
-/** @type {Record<string, string>} the item that makes a condition last longer */
+const EXTENDED_TURNS = 8; // with the item that extends it
+/** @type {Record<string, string>} the item that extends a condition */
 const EXTENDED_BY = {
   raindance: 'damprock', sunnyday: 'heatrock', sandstorm: 'smoothrock', hail: 'icyrock', snowscape: 'icyrock',
   electricterrain: 'terrainextender', grassyterrain: 'terrainextender', mistyterrain: 'terrainextender',
   psychicterrain: 'terrainextender', reflect: 'lightclay', lightscreen: 'lightclay', auroraveil: 'lightclay',
 };
 
-/** Something that began and may end by itself. */
+/** A condition that may end by itself. */
 export class Duration {
   /**
    * @param {string} id
-   * @param {number} turns that it lasts; -1 without end
-   * @param {string} item that would make it last longer, or ''
+   * @param {number} turns that it lasts; -1 for no limit
+   * @param {string} item that would extend it, or ''
    * @param {Pokemon | null} setter
    * @param {number} phase
    */
   constructor(id, turns, item, setter, phase) {
     this.id = id;
-    this.began = phase;
+    this.startPhase = phase;
     this.layers = 1;
     this.turns = turns;
     this.item = item;
     this.setter = item ? setter : null;
     this.elapsed = 0;
-    this.publicTurns = item ? 0 : turns; // 0 while the public cannot tell
-    this.ownTurns = item ? 0 : turns; // the same for the setter's own seat
-    this.open = !!item; // whether the setter still holds what it held when this began
-    this.unsure = false; // whether even its own seat is not told what that was, as in replays
+    this.publicTurns = item ? 0 : turns; // 0 while the public does not know
+    this.ownTurns = item ? 0 : turns; // the same for the setter's seat
+    this.open = !!item; // whether the setter still holds the item from the start of the condition
+    this.unsure = false; // whether even its seat does not know that item, as in replays
     if (setter?.itemState === NONE) this.publicTurns = turns;
     else if (setter?.item) this.learn(setter.item);
   }
 
-  /** @param {string} item that the setter held, as is public now */
+  /** @param {string} item that the setter held, which is now public */
   learn(item) {
     if (this.open) this.publicTurns = item === this.item ? EXTENDED_TURNS : this.turns;
   }
 
-  /** @param {string} item that the setter held, as its seat knows */
+  /** @param {string} item that the setter held, known to its seat */
   learnAsOwner(item) {
     this.ownTurns = item === this.item ? EXTENDED_TURNS : this.turns;
   }
 
   /**
    * @param {number} seat
-   * @returns {number} turns in all, or 0 if the seat cannot tell
+   * @returns {number} total turns, or 0 if the seat does not know
    */
   total(seat) {
     return this.ownTurns && this.setter?.side.index === seat ? this.ownTurns : this.publicTurns;
@@ -58,7 +58,7 @@ export class Duration {
 
   /**
    * @param {number} seat
-   * @returns {number} turns left at least, or -1 without end
+   * @returns {number} minimum of turns left, or -1 for no limit
    */
   least(seat) {
     if (this.turns < 0) return -1;
@@ -68,7 +68,7 @@ export class Duration {
 
   /**
    * @param {number} seat
-   * @returns {number} turns left at most, or -1 without end
+   * @returns {number} maximum of turns left, or -1 for no limit
    */
   most(seat) {
     return this.turns < 0 ? -1 : (this.total(seat) || EXTENDED_TURNS) - this.elapsed;
@@ -87,7 +87,7 @@ export function startDuration({ lexicon, phase }, id, setter) {
 }
 
 /**
- * The item that a Pokémon holds, or held until now, has become known.
+ * The item that a Pokémon holds, or held until now, became public.
  * @param {Tracker} tracker
  * @param {Pokemon} pokemon
  * @param {string} item
@@ -97,7 +97,7 @@ export function learnDurations(tracker, pokemon, item) {
 }
 
 /**
- * What a Pokémon holds from now on tells nothing of what it held before.
+ * The item changed, so the new item says nothing about the item at the start of a condition.
  * @param {Tracker} tracker
  * @param {Pokemon} pokemon
  */
@@ -107,7 +107,7 @@ export function closeDurations(tracker, pokemon) {
 
 /**
  * @param {Tracker} tracker
- * @returns {Duration[]} all that an item may have made longer
+ * @returns {Duration[]} all that an item may have extended
  */
 export function extendable({ weather, terrain, sides: [one, other] }) {
   const all = [];

@@ -1,4 +1,4 @@
-// Volatiles: what begins and ends on a Pokémon while it stands on the field, and what it turns into there.
+// Volatile conditions and temporary formes of Pokémon on the field.
 
 import { startSideCondition } from './field.js';
 import { copyCriticalChances } from './health.js';
@@ -9,7 +9,7 @@ import { MoveList } from './state.js';
 /** @import { Tracker } from './tracker.js' */
 /** @typedef {(tracker: Tracker, slot: Slot, parts: string[]) => void} Special */
 
-/** Volatiles that `-start` begins, and whose `-end` ends them, with nothing else to it. */
+/** Volatiles that need nothing but their `-start` and `-end` lines. */
 const PLAIN = new Set([
   'aquaring', 'attract', 'autotomize', 'bide', 'charge', 'curse', 'dragoncheer', 'embargo', 'flashfire', 'focusenergy',
   'foresight', 'healblock', 'imprison', 'ingrain', 'laserfocus', 'leechseed', 'lightscreen', 'magnetrise', 'miracleeye',
@@ -17,12 +17,12 @@ const PLAIN = new Set([
   'slowstart', 'substitute', 'syrupbomb', 'tarshot', 'taunt', 'telekinesis', 'throatchop', 'torment', 'uproar',
   'watersport', 'yawn',
 ]);
-/** Texts with a number or a stat at their end. */
+/** Effects with a number or a stat at the end of their name. */
 const LEVELLED = /^(perish|stockpile|fallen)(\d)$/;
 const PARADOX = /^(protosynthesis|quarkdrive)(atk|def|spa|spd|spe)$/;
 const FUTURE_MOVES = new Set(['futuresight', 'doomdesire']);
 
-/** What `-singleturn` puts on a Pokémon, on its side, or only announces. */
+/** Volatiles of `-singleturn` lines. Others start on the side or are only announced. */
 const SINGLE_TURN_VOLATILES = new Map([
   ['protect', 'protect'], ['maxguard', 'protect'], ['endure', 'endure'], ['followme', 'followme'],
   ['ragepowder', 'followme'], ['spotlight', 'spotlight'], ['helpinghand', 'helpinghand'], ['magiccoat', 'magiccoat'],
@@ -121,7 +121,7 @@ function typeAdd(tracker, slot, parts) {
 
 /**
  * @param {Slot} slot
- * @returns {string[] | null} types as they are shown, without an added one
+ * @returns {string[] | null} shown types, without an added one
  */
 function typesOf({ types, shownSpecies, pokemon }) {
   if (pokemon?.terastallized && pokemon.teraType !== 'stellar') return [pokemon.teraType];
@@ -159,7 +159,7 @@ function end(tracker, parts) {
   noteCause(tracker, slot.pokemon);
   if (FUTURE_MOVES.has(id)) slot.side.futureMove[slot.index] = 0;
   else if (id === 'typechange') slot.types = null;
-  else if (id === 'bide') tracker.actor = slot; // it strikes without a line for the move
+  else if (id === 'bide') tracker.actor = slot; // it hits without a line for the move
   else if (id === 'disable') slot.disabledMove = '';
   else if (id === 'encore') slot.encoredMove = '';
   else if (id === 'protosynthesis' || id === 'quarkdrive') slot.paradoxStat = '';
@@ -205,7 +205,7 @@ function singleMove(tracker, parts) {
 }
 
 /**
- * A forme that passes.
+ * A temporary forme.
  * @param {Tracker} tracker
  * @param {string[]} parts
  */

@@ -1,4 +1,4 @@
-// Weather, terrain, rooms, side conditions and delayed moves, with how long each may still last.
+// Weather, terrain, rooms, side conditions and delayed moves, with their remaining durations.
 
 import { startDuration } from './durations.js';
 import { noteCause } from './items.js';
@@ -32,7 +32,7 @@ function weather(tracker, parts) {
 
 /**
  * @param {Tracker} tracker
- * @returns {Pokemon | null} whose ability or move began what the line says
+ * @returns {Pokemon | null} whose ability or move started the condition
  */
 function setterOf(tracker) {
   const setter = tracker.pokemonAt(tracker.of) ?? tracker.actor?.pokemon ?? null;
@@ -111,7 +111,7 @@ function swapSideConditions({ sides: [one, other] }) {
 }
 
 /**
- * A turn has passed for everything that counts turns.
+ * Count down everything that lasts a number of turns.
  * @param {Tracker} tracker
  */
 export function passTurn(tracker) {
@@ -133,7 +133,7 @@ export function passTurn(tracker) {
  * @param {number} phase
  */
 function tick(duration, phase) {
-  if (duration.began !== phase) duration.elapsed++; // what began at the end of this turn loses nothing yet
+  if (duration.startPhase !== phase) duration.elapsed++; // not yet if it started at the end of this turn
 }
 
 /**
@@ -143,7 +143,7 @@ function tick(duration, phase) {
 function tickAll(durations, phase) {
   for (const duration of durations.values()) {
     tick(duration, phase);
-    // What lasts for so short a time ends without a line.
+    // Short conditions end without a line.
     if (duration.turns > 0 && duration.turns <= 2 && duration.elapsed >= duration.turns) durations.delete(duration.id);
   }
 }

@@ -10,11 +10,11 @@ import { BOOSTS } from './state.js';
 /** @type {Map<string, number>} */
 const PLACE = new Map(BOOSTS.map((name, place) => [name, place]));
 const MAX_STAGES = 6;
-/** Ends of moves that heal whoever comes next into a slot. */
+/** Moves that heal the next Pokémon in the slot. */
 const HEALS_REPLACEMENT = new Set(['healingwish', 'lunardance']);
-/** Abilities whose owner heals another. */
+/** Abilities that heal another Pokémon. */
 const HEALS_OTHERS = new Set(['hospitality']);
-/** Chances of a critical hit that are copied along with boosts. */
+/** Volatiles for critical hits that are copied together with boosts. */
 const COPIED_WITH_BOOSTS = ['focusenergy', 'dragoncheer', 'gmaxchistrike', 'laserfocus'];
 
 /**
@@ -74,7 +74,7 @@ function setHp(tracker, parts) {
 function status(tracker, parts) {
   const pokemon = tracker.pokemonAt(parts[2]);
   if (!pokemon) return;
-  pokemon.status = ''; // Rest begins sleep anew
+  pokemon.status = ''; // Rest restarts sleep
   pokemon.setStatus(parts[3]);
   if (tracker.lexicon.generation === 1 && parts[3] === 'slp') tracker.slotAt(parts[2]).volatiles.delete('mustrecharge');
   tracker.readTags(parts, 4);

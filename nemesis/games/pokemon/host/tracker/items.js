@@ -1,4 +1,4 @@
-// Items and abilities: what lines say of them outright, and what they give away as the cause of something else.
+// Items and abilities, from their own lines and from lines that name them as a cause.
 
 import { closeDurations, learnDurations } from './durations.js';
 import { HELD, NONE } from './state.js';
@@ -6,21 +6,21 @@ import { HELD, NONE } from './state.js';
 /** @import { Pokemon } from './state.js' */
 /** @import { Tracker } from './tracker.js' */
 
-/** Causes of an `-item` line by which the Pokémon named last loses what the first one gets. */
+/** Causes of an `-item` line: the Pokémon in `[of]` loses the item that the first one gains. */
 const TAKEN_BY = new Set(['thief', 'covet', 'magician', 'pickpocket', 'bestow']);
 const SWAPPED_BY = new Set(['trick', 'switcheroo']);
-/** Causes of an `-ability` line by which both Pokémon have the ability that is named. */
+/** Causes of an `-ability` line after which both Pokémon have the ability. */
 const COPIED_BY = new Set(['trace', 'roleplay', 'entrainment', 'doodle', 'receiver', 'powerofalchemy']);
 
 /**
- * A Pokémon turns out to hold an item.
+ * An item of a Pokémon is revealed.
  * @param {Tracker} tracker
  * @param {Pokemon} pokemon
  * @param {string} item
  */
 export function noteItem(tracker, pokemon, item) {
   if (pokemon.item === item) return;
-  // What works by being used up is named once more after the line that it was used up.
+  // A consumed item is named again after the line that it was consumed.
   if (pokemon.itemState === NONE && pokemon.lastItem === item) return;
   pokemon.item = item;
   pokemon.itemState = HELD;
@@ -59,10 +59,10 @@ export function gainItem(tracker, pokemon, item) {
 
 /**
  * @param {Pokemon} pokemon
- * @param {string} ability that it turns out to have
+ * @param {string} ability that is revealed
  */
 export function noteAbility(pokemon, ability) {
-  // The riders announce their double ability by its parts.
+  // Calyrex announces the two parts of its double ability.
   if (pokemon.species.base === 'calyrex' && pokemon.species.onlyAbility.startsWith('asone')) return;
   const slot = pokemon.side.slots[pokemon.slot];
   if (!pokemon.ability && !pokemon.baseAbility && !slot?.transform) pokemon.baseAbility = ability;
@@ -80,7 +80,7 @@ export function changeAbility(pokemon, old, ability) {
 }
 
 /**
- * The `[from]` of a line tells what its owner has.
+ * The `[from]` of a line reveals the owner's item or ability.
  * @param {Tracker} tracker
  * @param {Pokemon | null} owner
  */
@@ -119,7 +119,7 @@ function item(tracker, parts) {
 }
 
 /**
- * What one Pokémon gets by a trick, the other had.
+ * The item that one Pokémon gains by Trick was the other's.
  * @param {Tracker} tracker
  * @param {Pokemon} pokemon
  * @param {string} id
@@ -150,7 +150,7 @@ function endItem(tracker, parts) {
   const pokemon = tracker.pokemonAt(parts[2]);
   if (!pokemon) return;
   if (tracker.cudChewUser === pokemon) {
-    tracker.cudChewUser = null; // Cud Chew eats a berry that is not held any more
+    tracker.cudChewUser = null; // Cud Chew eats a berry that is no longer held
     return;
   }
   const id = tracker.lexicon.id(parts[3]);
@@ -159,7 +159,7 @@ function endItem(tracker, parts) {
 }
 
 /**
- * `|-ability|POKEMON|ABILITY|OLD ABILITY|[from] EFFECT|[of] SOURCE`, all but the first two now and then.
+ * `|-ability|POKEMON|ABILITY|OLD ABILITY|[from] EFFECT|[of] SOURCE`, where all but the first two are optional.
  * @param {Tracker} tracker
  * @param {string[]} parts
  */
@@ -189,8 +189,8 @@ function endAbility(tracker, parts) {
 }
 
 /**
- * Mega evolution, Ultra Burst and primal reversion name the item that they need.
- * @param {boolean} spends whether it is the side's gimmick of the battle
+ * Mega evolution, Ultra Burst and primal reversion name the required item.
+ * @param {boolean} spends whether it uses the side's gimmick
  * @param {number} place of the item
  * @returns {(tracker: Tracker, parts: string[]) => void}
  */

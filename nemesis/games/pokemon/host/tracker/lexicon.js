@@ -1,7 +1,7 @@
-// What a tracker asks of the dex. Each text of a protocol line is looked up once in the life of a host.
+// Cached dex lookups of trackers. Each text of a protocol line is looked up once per process.
 
 /**
- * The part of Showdown's dex that is read: all of it is public knowledge.
+ * The parts of Showdown's dex that are read. All of it is public.
  * @typedef {object} Dex
  * @property {number} gen
  * @property {any} species
@@ -15,28 +15,28 @@
 /**
  * @typedef {object} SpeciesFacts
  * @property {string} id
- * @property {string} base id of the species that it is a forme of
+ * @property {string} base id of the base species of a forme
  * @property {string[]} types ids
  * @property {string} onlyAbility the one ability that it can have, or ''
- * @property {boolean} mayHaveIllusion whether it can have Illusion
+ * @property {boolean} mayHaveIllusion whether it may have the ability Illusion
  */
 
 /**
  * @typedef {object} MoveFacts
  * @property {string} id
- * @property {number} basePp before it is raised
+ * @property {number} basePp without PP Ups
  * @property {number} maxPp
- * @property {'single' | 'foes' | 'none'} aim who is hit: one that is named, all foes, or nobody that Pressure protects
- * @property {boolean} named whether the line names whom it is aimed at
- * @property {boolean} inMoveset to a set of moves: not Struggle, no Z-move and no Max move
- * @property {boolean} locks its user in, as Outrage does
- * @property {boolean} charges for a turn
- * @property {boolean} binds its target, as Wrap does
- * @property {boolean} stalls: likelier to fail the oftener it is used in a row
+ * @property {'single' | 'foes' | 'none'} aim what it hits: a single target, all foes, or nothing that Pressure applies to
+ * @property {boolean} named whether the line names its target
+ * @property {boolean} inMoveset whether it can be in a moveset: not Struggle, no Z-move and no Max move
+ * @property {boolean} locks whether it locks its user, as Outrage does
+ * @property {boolean} charges whether it charges for a turn
+ * @property {boolean} binds whether it binds its target, as Wrap does
+ * @property {boolean} stalls whether it fails more often when used in succession
  */
 
 /**
- * `Pikachu, L59, F, shiny, tera:Water`, taken apart.
+ * `Pikachu, L59, F, shiny, tera:Water`, parsed.
  * @typedef {object} Details
  * @property {SpeciesFacts} species
  * @property {number} level
@@ -45,7 +45,7 @@
  */
 
 /**
- * `move: Leech Seed`, `[from] item: Leftovers` or `confusion`, taken apart.
+ * `move: Leech Seed`, `[from] item: Leftovers` or `confusion`, parsed.
  * @typedef {object} Effect
  * @property {'' | 'move' | 'item' | 'ability'} kind
  * @property {string} id
@@ -76,13 +76,13 @@ export class Lexicon {
     this.effect = memoized(effectOf);
     this.id = memoized(toId);
     this.types = memoized((text) => text.split('/').map(toId));
-    /** Whether Baton Pass leaves a volatile behind. */
+    /** Whether Baton Pass does not pass a volatile. */
     this.isNotPassed = memoized((id) => !!dex.conditions.get(id).noCopy);
-    /** Turns that a condition lasts, or -1 if it lasts without end. */
+    /** Turns that a condition lasts, or -1 for no limit. */
     this.duration = memoized((id) => dex.conditions.get(id).duration || -1);
-    /** Whether an item works on whoever is made to eat or use it, be it another than its holder. */
+    /** Whether an item may take effect on a Pokémon other than its holder. */
     this.isUsedOnOthers = memoized((id) => dex.items.get(id).isBerry || id === 'mentalherb');
-    /** Whether an item can be met in this dex. */
+    /** Whether an item is available in this dex. */
     this.existsInFormat = memoized((id) => dex.items.get(id).exists && !dex.items.get(id).isNonstandard);
   }
 
@@ -103,12 +103,12 @@ export class Lexicon {
   }
 
   /**
-   * @param {string} name as a line or a request writes it
+   * @param {string} name as in a line or a request
    * @returns {MoveFacts}
    */
   moveFacts(name) {
     const written = toId(name.startsWith('Z-') ? name.slice(2) : name);
-    // A request writes what a dex calls `hiddenpowerfire` and `return` as `hiddenpowerfire70` and `return102`.
+    // Requests append the power: `hiddenpowerfire70` is `hiddenpowerfire` in the dex, and `return102` is `return`.
     const plain = POWER_AT_END.exec(written)?.[1] ?? written;
     const entry = this.dex.moves.get(plain);
     const id = plain.startsWith('hiddenpower') ? plain : entry.id;
@@ -168,7 +168,7 @@ const lexicons = new WeakMap();
 
 /**
  * @param {Dex} dex
- * @returns {Lexicon} the one that all battles with this dex share
+ * @returns {Lexicon} shared by all battles with this dex
  */
 export function lexiconOf(dex) {
   let lexicon = lexicons.get(dex);

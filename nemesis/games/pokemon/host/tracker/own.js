@@ -1,14 +1,14 @@
-// What a seat remembers of its own team beyond what its request says just now: who is who behind a illusion, the PP of
-// Pokémon on the bench, which items were held when a weather or a screen began, and whom it left at home.
+// What a seat knows about its own team beyond its current request: identities behind an Illusion, the PP of Pokémon on
+// the bench, items that were held when a weather or screen started, and Pokémon that were not brought.
 
 import { extendable } from './durations.js';
-import { fits } from './team.js';
+import { fits } from './identity.js';
 
 /** @import { Details } from './lexicon.js' */
 /** @import { Pokemon, Side } from './state.js' */
 /** @import { Tracker } from './tracker.js' */
 
-/** In the place of an own item that nobody can tell, which happens only where a replay is read. */
+/** Stands for an own item that is unknown, which occurs only in replays. */
 export const UNKNOWN_ITEM = '?';
 
 /** One own Pokémon. */
@@ -24,19 +24,19 @@ export class Own {
     this.details = lexicon.details(entry.details);
     this.baseAbility = entry.baseAbility;
     this.item = itemOf(entry);
-    this.itemBefore = ''; // the item at the decision before
+    this.itemBefore = ''; // the item at the previous decision
     this.maxHp = 0;
     this.seen = false;
-    /** @type {Pokemon | null} what the public knows of it */
+    /** @type {Pokemon | null} its public state */
     this.known = null;
-    /** @type {string[]} of its set, as soon as a request shows them */
+    /** @type {string[]} of its set, once a request has shown them */
     this.moves = [];
-    /** @type {number[]} PP when they were last known exactly */
+    /** @type {number[]} PP when last known exactly */
     this.left = [];
-    /** @type {number[]} what the public had seen it spend by then */
+    /** @type {number[]} public PP costs up to then */
     this.spentBefore = [];
     this.onField = false;
-    /** @type {Pokemon | null} as whom it stands there, if not as itself */
+    /** @type {Pokemon | null} what it looks like, if it has an Illusion */
     this.illusion = null;
   }
 
@@ -61,7 +61,7 @@ export class Own {
 
   /**
    * @param {number} place of a move
-   * @returns {number} what the public saw it spend since its PP were last known exactly, be it in illusion
+   * @returns {number} public PP costs since its PP were last known exactly, including those during an Illusion
    */
   spentSince(place) {
     return this.spent(this.moves[place]) - this.spentBefore[place];
@@ -78,7 +78,7 @@ export class Own {
 
   /**
    * @param {Pokemon} shownAs
-   * @param {any[] | undefined} exact moves with PP, where the request tells them
+   * @param {any[] | undefined} exact moves with PP, if the request has them
    */
   updateOnField(shownAs, exact) {
     this.seen = true;
@@ -97,7 +97,7 @@ export class Own {
   }
 }
 
-/** All that one seat remembers. */
+/** Everything that one seat remembers. */
 export class Memory {
   constructor() {
     /** @type {Own[]} */
@@ -112,7 +112,7 @@ export class Memory {
   }
 
   /**
-   * @param {Own[]} team as the first request shows it
+   * @param {Own[]} team as in the first request
    */
   setTeam(team) {
     this.team = team;
@@ -122,7 +122,7 @@ export class Memory {
   /**
    * @param {any} entry
    * @param {Tracker} tracker
-   * @returns {Own} the one that is meant, of those that this request has not named yet
+   * @returns {Own} the matching one, among those that this request has not listed yet
    */
   find(entry, { lexicon }) {
     if (this.byIdent.size === this.team.length) return /** @type {Own} */ (this.byIdent.get(entry.ident));
@@ -135,7 +135,7 @@ export class Memory {
 
 /**
  * @param {any} entry of a request
- * @returns {string} the item; where a replay is read, a request may show a guess, from which nothing may updateOwn
+ * @returns {string} the item; in replays, a request may show a guess, from which nothing may be inferred
  */
 function itemOf({ item, revealedItem }) {
   return revealedItem ?? item;
@@ -143,15 +143,15 @@ function itemOf({ item, revealedItem }) {
 
 /**
  * @param {string} id
- * @returns {string} how lines name the move: they do not tell the type of Hidden Power
+ * @returns {string} the move as lines name it: they omit the type of Hidden Power
  */
 export function publicMove(id) {
   return id.startsWith('hiddenpower') ? 'hiddenpower' : id;
 }
 
 /**
- * Let a seat take in its request. Every request has to be shown once, in order, after the tracker has read what led to
- * it.
+ * Update a seat's memory with its request. Every request must be passed once, in order, after the tracker has read all
+ * lines before it.
  * @param {Tracker} tracker
  * @param {any} request
  * @param {number} seat
@@ -179,7 +179,7 @@ export function updateMemory(tracker, request, seat) {
 }
 
 /**
- * Find what the public knows of each own Pokémon.
+ * Find the public state of each own Pokémon.
  * @param {Memory} memory
  * @param {Side} side
  */

@@ -1,16 +1,16 @@
-// What a spectator knows: sides, their Pokémon, and the slots in which Pokémon stand.
+// The public state: sides, their Pokémon, and the active slots.
 //
-// A Pokémon holds what stays with it on the bench, a slot what ends when its Pokémon leaves. So a disguised Zoroark
-// is simple: its slot is true for everybody, and only the identity is false.
+// A Pokémon holds the state that it keeps on the bench, a slot the state that ends when its Pokémon leaves. This keeps a
+// Zoroark with Illusion simple: the slot's state is correct for both seats, and only the identity of its Pokémon is not.
 
 /** @import { Details, SpeciesFacts } from './lexicon.js' */
 /** @import { Duration } from './durations.js' */
 
 export const BOOSTS = ['atk', 'def', 'spa', 'spd', 'spe', 'accuracy', 'evasion'];
-export const NONE = 2; // of the item states: 0 unknown, 1 held, 2 none
+export const NONE = 2; // item states: 0 unknown, 1 held, 2 none
 export const HELD = 1;
 
-/** Moves and how often each was used, or rather what its uses cost. */
+/** Moves and the PP spent on each. */
 export class MoveList {
   constructor() {
     /** @type {string[]} */
@@ -47,7 +47,7 @@ export class MoveList {
   }
 }
 
-/** One Pokémon of a side, as the public knows it. */
+/** One Pokémon of a side, as far as is public. */
 export class Pokemon {
   /**
    * @param {Side} side
@@ -56,7 +56,7 @@ export class Pokemon {
   constructor(side, details) {
     this.side = side;
     this.name = ''; // unknown until it is sent out
-    this.species = details.species; // the forme that lasts
+    this.species = details.species; // the permanent forme
     this.baseSpecies = details.species;
     this.level = details.level;
     this.gender = details.gender;
@@ -65,11 +65,11 @@ export class Pokemon {
     this.fainted = false;
     this.status = '';
     this.statusTurns = 0;
-    this.statusPhase = 0; // phase
+    this.statusPhase = 0; // the phase in which it started
     this.item = '';
     this.itemState = 0;
     this.lastItem = '';
-    this.ability = ''; // as it is now
+    this.ability = ''; // the current one
     this.baseAbility = '';
     this.nature = '';
     this.moves = new MoveList();
@@ -77,7 +77,7 @@ export class Pokemon {
     this.terastallized = false;
     this.seen = false;
     this.slot = -1;
-    /** @type {Partial<Pokemon> | null} what was known before it was last sent out, should it prove to be another */
+    /** @type {Partial<Pokemon> | null} the state before it was last sent out, in case it was an Illusion */
     this.before = null;
   }
 
@@ -102,18 +102,18 @@ export class Pokemon {
     this.setStatus(space < 0 ? '' : text.slice(space + 1));
   }
 
-  /** @returns {string} the ability that it has again once it leaves the field */
+  /** @returns {string} the ability that it regains when it leaves the field */
   get benchAbility() {
     return (this.species !== this.baseSpecies && this.species.onlyAbility) || this.baseAbility;
   }
 
-  /** @returns {string} the ability that it is known to have now: named by a line, or the only one of its species */
+  /** @returns {string} the current ability, if it is public: named by a line, or the only one of its species */
   get shownAbility() {
     if (this.ability || (this.slot >= 0 && this.side.slots[this.slot].transform)) return this.ability;
     return this.species.onlyAbility;
   }
 
-  /** Keep what is known, so that `restoreState` can take back what happens from now on. */
+  /** Save the state, so that `restoreState` can undo later changes. */
   saveState() {
     const { hp, maxHp, fainted, status, statusTurns, item, itemState, lastItem, ability, baseAbility } = this;
     const { teraType, terastallized, seen } = this;
@@ -130,7 +130,7 @@ export class Pokemon {
   }
 }
 
-/** One place on the field and what holds for the Pokémon in it until it leaves. */
+/** One place on the field, and the state of its Pokémon until it leaves. */
 export class Slot {
   /**
    * @param {Side} side
@@ -143,33 +143,33 @@ export class Slot {
     this.pokemon = null;
     this.since = 0; // turn in which it came in
     this.boosts = new Int8Array(BOOSTS.length);
-    /** @type {Map<string, number>} volatile to the turn in which it began, or to its level */
+    /** @type {Map<string, number>} volatile to the turn in which it started, or to its level */
     this.volatiles = new Map();
     /** @type {string[]} */
     this.untilTurnEnds = [];
     /** @type {string[]} */
     this.untilMove = [];
-    /** @type {SpeciesFacts | null} a forme that passes, or what it transformed into */
+    /** @type {SpeciesFacts | null} a temporary forme, or what it transformed into */
     this.species = null;
     /** @type {string[] | null} types that replace those of the species */
     this.types = null;
     this.addedType = '';
     this.lastMove = '';
     this.streak = 0;
-    this.regenerated = false; // whether a line told so
-    this.actedWithItem = false; // whether it used a move with the item that it holds now
+    this.regenerated = false; // whether a line showed it
+    this.actedWithItem = false; // whether it used a move with its current item
     this.disabledMove = '';
     this.encoredMove = '';
     this.paradoxStat = '';
-    this.stallTurn = -1; // when it last shielded itself
+    this.stallTurn = -1; // when it last used a protecting move
     this.lockedTurn = -1; // when it last used a move
-    /** @type {Slot | null} whose Pokémon holds this one */
+    /** @type {Slot | null} whose Pokémon traps this one */
     this.trapper = null;
     /** @type {{original: Pokemon, moves: MoveList} | null} */
     this.transform = null;
-    /** @type {{id: string, spent: number} | null} what Mimic learned */
+    /** @type {{id: string, spent: number} | null} the move learned by Mimic */
     this.mimic = null;
-    /** What was done here in the turn that `turn` counts. */
+    /** The last recorded action, and the turn it belongs to. */
     this.last = { turn: -1, kind: '', move: '', side: -1, slot: -1, outcome: 0, order: 0 };
   }
 
@@ -188,7 +188,7 @@ export class Slot {
   }
 
   /**
-   * @param {SpeciesFacts | null} species a forme that passes, or null for the one that lasts
+   * @param {SpeciesFacts | null} species a temporary forme, or null for the permanent one
    */
   changeForme(species) {
     this.species = species;
@@ -198,14 +198,14 @@ export class Slot {
     this.volatiles.delete('typeadd');
   }
 
-  /** The Pokémon goes, and with it what it did to others. */
+  /** The Pokémon leaves, and its effects on others end. */
   leave() {
     const { pokemon } = this;
     if (!pokemon) return;
     if (!pokemon.fainted && !this.volatiles.has('gastroacid')) this.recover(pokemon);
     pokemon.slot = -1;
     pokemon.ability = pokemon.benchAbility;
-    // Both counts begin anew on its return: poison's always, that of sleep in the one generation that had it so.
+    // A switch resets the count of toxic poison, and in gen 5 that of sleep.
     const { generation } = this.side.tracker.lexicon;
     if (pokemon.status === 'tox' || (pokemon.status === 'slp' && generation === 5)) pokemon.statusTurns = 0;
     for (const side of this.side.tracker.sides) {
@@ -219,7 +219,7 @@ export class Slot {
   }
 
   /**
-   * What some abilities do as their owner leaves, mostly without a line.
+   * Effects of abilities when their owner leaves, mostly without a line.
    * @param {Pokemon} pokemon
    */
   recover(pokemon) {
@@ -231,7 +231,7 @@ export class Slot {
     pokemon.hp = Math.min(pokemon.maxHp, pokemon.hp + Math.floor(pokemon.maxHp / 3));
   }
 
-  /** @returns {boolean} whether a Pokémon in it keeps all abilities from working */
+  /** @returns {boolean} whether its Pokémon suppresses all abilities */
   get hasNeutralizingGas() {
     return this.pokemon !== null && !this.pokemon.fainted && this.pokemon.shownAbility === 'neutralizinggas';
   }
@@ -241,13 +241,13 @@ export class Slot {
     return this.species ?? this.pokemon?.species;
   }
 
-  /** @returns {MoveList} what its moves are now */
+  /** @returns {MoveList} its current moves */
   get moves() {
     return this.transform?.moves ?? /** @type {Pokemon} */ (this.pokemon).moves;
   }
 }
 
-/** One side: its team, its slots, and what lies on it. */
+/** One side: its team, slots and side conditions. */
 export class Side {
   /**
    * @param {import('./tracker.js').Tracker} tracker
@@ -269,12 +269,12 @@ export class Side {
     this.wish = [0, 0];
     this.futureMove = [0, 0];
     this.healingWish = [false, false];
-    this.identities = 0; // counts the changes of who is who in the team
+    this.identities = 0; // counts the changes of identities in the team
   }
 
   /**
    * @param {Details} details
-   * @returns {Pokemon} new in the team
+   * @returns {Pokemon} the new member
    */
   add(details) {
     const pokemon = new Pokemon(this, details);

@@ -1,28 +1,15 @@
-// Who is who: team preview, open team sheets, Pokémon that come and go, and disguises that fall.
+// Teams: team preview, open team sheets, switches, permanent formes, and Illusions that end.
 
-import { HELD, MoveList, NONE } from './state.js';
+import { arriving, assignName, fits, illusionUser, revealIllusion } from './identity.js';
 import { toId } from './lexicon.js';
+import { HELD, NONE } from './state.js';
 
 /** @import { Details } from './lexicon.js' */
-/** @import { Pokemon, Side, Slot } from './state.js' */
+/** @import { Pokemon, Slot } from './state.js' */
 /** @import { Tracker } from './tracker.js' */
 
 const FIRST_GENERATION_WITH_ILLUSION = 5;
 const LAST_GENERATION_TO_PREVIEW_ITEMS = 7;
-const MOVES_OF_A_SET = 4;
-
-/**
- * @param {Pokemon} pokemon
- * @param {Details} details
- * @returns {boolean} whether the details can be those of the Pokémon, now or in another forme
- */
-export function fits(pokemon, details) {
-  return (
-    pokemon.baseSpecies.base === details.species.base &&
-    pokemon.level === details.level &&
-    pokemon.gender === details.gender
-  );
-}
 
 /**
  * @param {Tracker} tracker
@@ -82,7 +69,7 @@ function showTeam(tracker, parts) {
 }
 
 /**
- * Tera types at team preview come as a picture: `<psicon pokemon="…" /><psicon type="Water" />` in preview order.
+ * Tera types at team preview come as HTML: `<psicon pokemon="…" /><psicon type="Water" />` in preview order.
  * @param {Tracker} tracker
  * @param {string[]} parts
  */
@@ -155,101 +142,7 @@ function batonPassed({ lexicon }, slot, move) {
 }
 
 /**
- * @param {Slot} slot
- * @param {string} name
- * @param {Details} details
- * @returns {Pokemon} the one that comes into the slot, as far as can be told
- */
-function arriving({ side, index }, name, details) {
-  const free = (/** @type {Pokemon} */ pokemon) => pokemon.slot < 0 || pokemon.slot === index;
-  const alike = side.team.filter((pokemon) => pokemon.baseSpecies.base === details.species.base);
-  const named = alike.filter((pokemon) => pokemon.name === name);
-  const same = named.filter((pokemon) => free(pokemon) && !pokemon.fainted);
-  const known = same.find((pokemon) => fits(pokemon, details));
-  if (known) return known;
-  if (same.length) return onlyIllusionCandidate(side) ?? same[0]; // a disguise may show the level of its user
-  const returned = named.find((pokemon) => free(pokemon));
-  if (returned?.before) {
-    correctFaintedIllusion(side, returned);
-    return returned;
-  }
-  const namesake = named.find((pokemon) => !pokemon.fainted);
-  if (namesake) return arrivingBesideNamesake(namesake, index, name, details);
-  const hidden = alike.filter((pokemon) => pokemon.name === '');
-  const fitting = hidden.filter((pokemon) => fits(pokemon, details));
-  const previewed = fitting.find((pokemon) => pokemon.species === details.species) ?? fitting[0];
-  if (!previewed && hidden.length) return onlyIllusionCandidate(side) ?? assignName(hidden[0], name);
-  return assignName(previewed ?? side.add(details), name);
-}
-
-/**
- * Two of the same name stand side by side: one of them is disguised. It took the shape of the last in the party behind
- * it, so it is the one that came first, but where it comes into the first slot with nobody left on the bench.
- * @param {Pokemon} namesake
- * @param {number} index of the slot that the other comes into
- * @param {string} name
- * @param {Details} details
- * @returns {Pokemon}
- */
-function arrivingBesideNamesake(namesake, index, name, details) {
-  const { side } = namesake;
-  const user = onlyIllusionCandidate(side);
-  if (index === 0 && side.broughtSize - side.faints <= 2) return user ?? assignName(side.add(details), name);
-  if (!user) return Object.assign(assignName(side.add(details), name), namesake.before);
-  revealIllusion(side.slots[namesake.slot], user);
-  return namesake;
-}
-
-/**
- * A fifth move gives a disguise away, if there is but one who can have put it on.
- * @param {Slot} slot
- * @param {string} move that its Pokémon has chosen
- */
-export function revealIllusionByMove(slot, move) {
-  const { pokemon, side } = slot;
-  if (!pokemon || slot.transform || slot.mimic) return;
-  const { ids } = pokemon.moves;
-  const user = ids.length >= MOVES_OF_A_SET && !ids.includes(move) ? onlyIllusionCandidate(side) : undefined;
-  if (user) revealIllusion(slot, user);
-}
-
-/**
- * @param {Slot} slot
- * @param {Pokemon} user who stands in it in the shape of another
- */
-function revealIllusion(slot, user) {
-  if (slot.pokemon) transferObservations(user, slot.pokemon);
-  slot.pokemon = user;
-  slot.species = null;
-  user.slot = slot.index;
-  user.seen = true;
-  user.ability = user.baseAbility = 'illusion';
-}
-
-/**
- * @param {Side} side
- * @returns {Pokemon | undefined} the only one on the bench that can disguise itself
- */
-function onlyIllusionCandidate(side) {
-  const candidates = side.team.filter((pokemon) => pokemon.species.mayHaveIllusion && !pokemon.fainted && pokemon.slot < 0);
-  return candidates.length === 1 ? candidates[0] : undefined;
-}
-
-/**
- * @param {Pokemon} pokemon
- * @param {string} name
- * @returns {Pokemon}
- */
-function assignName(pokemon, name) {
-  const { side } = pokemon;
-  pokemon.name = name;
-  if (!pokemon.maxHp) pokemon.hp = pokemon.maxHp = side.tracker.hpScale;
-  side.identities++;
-  return pokemon;
-}
-
-/**
- * A disguise has fallen: what its user did was not done by the Pokémon that it looked like.
+ * An Illusion ended: its actions were not those of the Pokémon that was shown.
  * @param {Tracker} tracker
  * @param {string[]} parts
  */
@@ -261,9 +154,10 @@ function replace(tracker, parts) {
   const user = fits(copied, details) ? copied : illusionUser(side, tracker.nameIn(parts[2]), details);
   if (user !== copied) {
     revealIllusion(slot, user);
-    // A second Pokémon of the same name was never there.
-    const namesake = side.team.some((pokemon) => pokemon !== copied && pokemon.name === copied.name && pokemon.slot >= 0);
-    if (namesake) side.team.splice(side.team.indexOf(copied), 1);
+    // The second Pokémon of the same name did not exist.
+    const { name } = copied;
+    const duplicate = side.team.some((pokemon) => pokemon !== copied && pokemon.name === name && pokemon.slot >= 0);
+    if (duplicate) side.team.splice(side.team.indexOf(copied), 1);
   }
   assignName(user, tracker.nameIn(parts[2]));
   user.species = details.species;
@@ -271,60 +165,7 @@ function replace(tracker, parts) {
 }
 
 /**
- * @param {Side} side
- * @param {string} name
- * @param {Details} details
- * @returns {Pokemon}
- */
-function illusionUser(side, name, details) {
-  const hidden = side.team.filter((pokemon) => pokemon.slot < 0 && !pokemon.fainted && fits(pokemon, details));
-  const called = (/** @type {string} */ known) => hidden.find((pokemon) => pokemon.name === known);
-  return called(name) ?? called('') ?? side.add(details);
-}
-
-/**
- * Move what was seen of a disguised Pokémon from the one that it looked like to itself.
- * @param {Pokemon} user
- * @param {Pokemon} copied
- */
-function transferObservations(user, copied) {
-  const before = copied.before ?? {};
-  const earlier = before.moves ?? new MoveList();
-  for (const [place, id] of copied.moves.ids.entries()) {
-    const spent = copied.moves.spent[place] - earlier.spentOn(id);
-    if (spent > 0 || !earlier.ids.includes(id)) user.moves.spent[user.moves.reveal(id)] += spent;
-  }
-  const { hp, maxHp, status, statusTurns, statusPhase } = copied;
-  Object.assign(user, { hp, maxHp, status, statusTurns, statusPhase });
-  if (copied.item !== before.item || copied.itemState !== before.itemState || copied.lastItem !== before.lastItem) {
-    const { item, itemState, lastItem } = copied;
-    Object.assign(user, { item, itemState, lastItem });
-  }
-  if (copied.terastallized && !before.terastallized) {
-    Object.assign(user, { terastallized: true, teraType: copied.teraType });
-  }
-  if (copied.before) copied.restoreState();
-}
-
-/**
- * A Pokémon that fainted comes in alive: it was another that fainted in its shape.
- * @param {Side} side
- * @param {Pokemon} returned
- */
-function correctFaintedIllusion(side, returned) {
-  const user = onlyIllusionCandidate(side);
-  if (!user) {
-    returned.restoreState();
-    return;
-  }
-  transferObservations(user, returned);
-  user.hp = 0;
-  user.fainted = user.seen = true;
-  side.identities++;
-}
-
-/**
- * A forme that lasts: mega evolution, Terapagos, Palafin, a broken Disguise.
+ * A permanent forme: mega evolution, Terapagos, Palafin, a broken Disguise.
  * @param {Tracker} tracker
  * @param {string[]} parts
  */

@@ -1,8 +1,8 @@
-// What a spectator knows of one battle, from its protocol lines alone.
+// The public state of one battle, from its protocol lines alone.
 //
-// One tracker serves both seats: it holds what is public of either side, and a view adds to its own side what the
-// seat's request says. Nothing of the simulator is read but the lines, so that a live battle or a replay can be
-// followed just as well.
+// One tracker serves both seats: it holds what is public about each side, and a view adds the contents of the seat's
+// request to the seat's own side. The tracker reads nothing of the simulator but its lines, so it works for live battles
+// and replays, too.
 
 import { actionLines } from './actions.js';
 import { activationLines } from './activations.js';
@@ -11,6 +11,7 @@ import { fieldLines } from './field.js';
 import { healthLines } from './health.js';
 import { itemLines } from './items.js';
 import { lexiconOf } from './lexicon.js';
+import { outcomeLines } from './outcomes.js';
 import { Memory } from './own.js';
 import { Side } from './state.js';
 import { teamLines } from './team.js';
@@ -21,7 +22,7 @@ import { turnLines } from './turns.js';
 /** @import { Pokemon, Slot } from './state.js' */
 /** @typedef {(tracker: Tracker, parts: string[]) => void} Handler */
 
-/** Lines that change nothing of what a player has to know. */
+/** Line types that do not change the state. */
 const IGNORED = [
   'start', 'win', 'tie', 't:', 'message', '-message', '-hint', 'error', 'bigerror', 'debug', 'html', 'uhtml',
   'uhtmlchange', 'chat', 'c', 'c:', 'j', 'J', 'l', 'L', 'n', 'N', 'inactive', 'inactiveoff', 'rated', 'tier', 'request',
@@ -49,8 +50,8 @@ const setUpLines = [
 /** @type {Map<string, Handler | null>} */
 const HANDLERS = new Map([
   ...IGNORED.map((type) => /** @type {[string, null]} */ ([type, null])),
-  ...setUpLines, ...teamLines, ...turnLines, ...actionLines, ...healthLines, ...effectLines, ...activationLines,
-  ...itemLines, ...fieldLines,
+  ...setUpLines, ...teamLines, ...turnLines, ...actionLines, ...outcomeLines, ...healthLines, ...effectLines,
+  ...activationLines, ...itemLines, ...fieldLines,
 ]);
 
 export class Tracker {
@@ -58,37 +59,37 @@ export class Tracker {
   constructor(dex) {
     this.lexicon = lexiconOf(dex);
     this.activeSlots = 1;
-    this.hpScale = 48; // parts of which HP are shown
+    this.hpScale = 48; // the denominator of shown HP
     this.turn = 0;
-    this.phase = 0; // counts the stretches of a turn, so that it can be told what came before what
+    this.phase = 0; // counts the parts of turns, to tell earlier from later
     this.sides = [new Side(this, 0), new Side(this, 1)];
-    this.memories = [new Memory(), new Memory()]; // what each seat knows besides, and no other
+    this.memories = [new Memory(), new Memory()]; // private knowledge of each seat
     /** @type {Duration | null} */
     this.weather = null;
     /** @type {Duration | null} */
     this.terrain = null;
     /** @type {Map<string, Duration>} */
     this.rooms = new Map();
-    /** @type {Slot | null} whose move is being carried out */
+    /** @type {Slot | null} whose move is being executed */
     this.actor = null;
-    /** @type {Slot | null} the same, if it is the action that counts for the turn */
+    /** @type {Slot | null} the same, if it is the recorded action of the turn */
     this.acting = null;
     this.isNewTurn = true;
-    this.actionsOfTurn = 0; // counts turns in which somebody acted
+    this.actionsOfTurn = 0; // counts turns with an action
     this.order = 0;
-    /** @type {Effect | null} the `[from]` of the line that was read last by `readTags` */
+    /** @type {Effect | null} the `[from]` of the line that `readTags` read last */
     this.from = null;
     this.of = '';
-    /** @type {(Pokemon | null)[]} who swap items */
+    /** @type {(Pokemon | null)[]} the two that swap items */
     this.trick = [];
     /** @type {Pokemon | null} */
     this.cudChewUser = null;
-    /** @type {Map<string, number>} kinds of lines and effects that nobody expected, with how often they came */
+    /** @type {Map<string, number>} unknown types of lines and effects, with their counts */
     this.unknown = new Map();
   }
 
   /**
-   * Read lines as a spectator: of a line that is split in two, only the public half.
+   * Read lines as a spectator: of a split line, only the public half.
    * @param {string[]} lines
    * @param {number} from
    * @param {number} to
@@ -110,10 +111,10 @@ export class Tracker {
   }
 
   /**
-   * Note what a slot does in this turn: the first action counts, but a move rather than a turn lost before it.
+   * Record what a slot does this turn: its first action, but a move replaces an earlier lost turn.
    * @param {Slot} slot
    * @param {'move' | 'switch' | 'cannot_move'} kind
-   * @returns {boolean} whether it is this that counts
+   * @returns {boolean} whether this action is recorded
    */
   beginAction({ last }, kind) {
     if (this.isNewTurn) {
@@ -147,7 +148,7 @@ export class Tracker {
 
   /**
    * @param {string} ident
-   * @returns {Slot} that of its letter, or the first one if it has none
+   * @returns {Slot} the slot of its letter, or the first one if it has none
    */
   slotAt(ident) {
     return this.sides[ident.charCodeAt(1) - 49].slots[ident.charCodeAt(2) === 98 ? 1 : 0];
@@ -162,7 +163,7 @@ export class Tracker {
   }
 
   /**
-   * @param {string} ident with the letter of a slot, or without; a few lines have but a name
+   * @param {string} ident with or without the letter of a slot; a few lines have only a name
    * @returns {Pokemon | null}
    */
   pokemonAt(ident) {

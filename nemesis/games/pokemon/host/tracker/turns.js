@@ -1,4 +1,4 @@
-// The passing of turns, and what changes with them.
+// Turns, and the state that changes with them.
 
 import { passTurn } from './field.js';
 
@@ -33,7 +33,7 @@ function upkeep(tracker) {
 }
 
 /**
- * What a turn changes without a line of its own.
+ * Update the state that changes each turn without a line.
  * @param {Tracker} tracker
  * @param {Slot} slot
  * @param {Pokemon} pokemon
@@ -51,8 +51,8 @@ function updateSlot({ lexicon, phase, turn }, { volatiles, stallTurn, lockedTurn
   const spent = locked !== undefined && turn - locked >= MAX_LOCKED;
   if (lockedTurn !== turn || spent) volatiles.delete('lockedmove');
   for (const id of FOR_TWO_TURNS) {
-    const began = volatiles.get(id);
-    if (began !== undefined && began < turn) volatiles.delete(id);
+    const started = volatiles.get(id);
+    if (started !== undefined && started < turn) volatiles.delete(id);
   }
 }
 
@@ -63,7 +63,7 @@ function endOfTurn(slot) {
 }
 
 /**
- * An empty line parts the actions of a turn from what happens at its end.
+ * An empty line separates the actions of a turn from its end.
  * @param {Tracker} tracker
  */
 function emptyLine(tracker) {

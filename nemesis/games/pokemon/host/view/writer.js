@@ -3,7 +3,7 @@
 // The layout comes from Python. Facts about the foe come from the public lines that the tracker reads. Exact facts about
 // the seat's own side come from its request.
 
-import { OUTCOME } from '../tracker/actions.js';
+import { OUTCOME } from '../tracker/outcomes.js';
 import { updateMemory } from '../tracker/own.js';
 import { writeFoes } from './foe.js';
 import { offsets, places } from './layout.js';
