@@ -1,7 +1,7 @@
 // Frames over pipes: a header of eight bytes (magic, kind, length of the body), then the body. Little-endian.
 //
-// Reading and writing block, because a host has nothing else to do while it waits. A host exits at the end of its input,
-// which is when the process that started it has closed the pipe or exited.
+// Reading and writing block, because a host has nothing else to do while it waits. A host exits at the end of its
+// input, which is when the process that started it has closed the pipe or exited.
 
 import { readSync, writeSync } from 'node:fs';
 

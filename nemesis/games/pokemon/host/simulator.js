@@ -21,7 +21,7 @@ const require = createRequire(import.meta.url);
  * The simulator's own modules, by names such as "battle".
  * @typedef {object} Modules
  * @property {(name: string) => any} load
- * @property {(name: string, exports: object) => void} replace the exports of a module, for modules that are loaded later
+ * @property {(name: string, exports: object) => void} replace the exports of a module for later loads
  */
 
 /** @type {Modules} */

@@ -21,7 +21,7 @@ import {
  * @typedef {object} ActionSpace
  * @property {number} size
  * @property {(request: Request, bits: Uint8Array) => void} mask sets the bits of legal actions
- * @property {(request: Request, index: number) => string} choice text of an action; the simulator refuses it if it is not legal
+ * @property {(request: Request, index: number) => string} choice text of an action, refused if it is not legal
  * @property {(request: Request, choice: string) => number} index of a choice, or -1 if it is not legal
  */
 

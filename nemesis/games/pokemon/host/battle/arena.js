@@ -2,10 +2,10 @@
 
 /** @import { Recording, Rules, Setup } from './match.js' */
 
-import { Match, replay } from './match.js';
+import { viewWriter } from '../view/writer.js';
 import { actionSpace } from './actions.js';
 import { maskSize } from './masks.js';
-import { viewWriter } from '../view/writer.js';
+import { Match, replay } from './match.js';
 
 const SEATS = 2;
 
@@ -61,7 +61,7 @@ export class Arena {
   step(body) {
     const arrived = performance.now();
     const count = body.readInt32LE(0);
-    if (count !== this.waiting) throw new Error(`${this.waiting} decisions are waiting, but ${count} actions were sent.`);
+    if (count !== this.waiting) throw new Error(`There are ${this.waiting} decisions, but ${count} actions were sent.`);
     for (let row = 0; row < count; row++) {
       const [slot, seat] = [this.places[2 * row], this.places[2 * row + 1]];
       const match = /** @type {Match} */ (this.matches[slot]);

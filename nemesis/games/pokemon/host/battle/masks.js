@@ -1,4 +1,4 @@
-// Masks over actions: one bit for each action, eight in a byte, the highest bit first, as numpy's `packbits` packs them.
+// Masks over actions: one bit for each action, eight in a byte, the highest bit first, as packed by numpy's `packbits`.
 
 /**
  * @param {number} actions

@@ -1,12 +1,12 @@
-// Follows battles that are played elsewhere, from the messages to one seat. Protocol lines and requests come in; the same
-// view records and legal masks go out as for the host's own battles. Actions are turned into choices.
+// Follows battles that are played elsewhere, from the messages to one seat. Protocol lines and requests come in; the
+// same view records and legal masks go out as for the host's own battles. Actions are turned into choices.
 
+/** @import { Write } from '../view/writer.js' */
 /** @import { ActionSpace } from './actions.js' */
 /** @import { Request } from './requests.js' */
-/** @import { Write } from '../view/writer.js' */
 
-import { maskSize } from './masks.js';
 import { Tracker } from '../tracker/tracker.js';
+import { maskSize } from './masks.js';
 
 /**
  * What a battle's seat was sent since the last time.

@@ -1,5 +1,5 @@
-// Validates teams: from text in any common form to packed teams that a Showdown server accepts, or its list of problems.
-// The text is untrusted. It is only read as data, and the returned team is the one that was validated.
+// Validates teams: from text in any common form to packed teams that a Showdown server accepts, or its list of
+// problems. The text is untrusted. It is only read as data, and the returned team is the one that was validated.
 
 import { createRequire } from 'node:module';
 
@@ -7,7 +7,7 @@ import { createRequire } from 'node:module';
 const { Dex, Teams, TeamValidator } = createRequire(import.meta.url)('pokemon-showdown');
 
 /** @typedef {NonNullable<ReturnType<typeof Teams.unpack>>[number]} PokemonSet */
-/** @typedef {{packed: string} | {problems: string[]}} ValidationResult a team to start a battle with, or all problems */
+/** @typedef {{packed: string} | {problems: string[]}} ValidationResult a team for a battle, or all problems */
 
 const MAX_TEXT = 64 * 1024; // characters of a team as given
 const MAX_PACKED = 25 * 1024 - 6; // a server refuses longer ones without reading them

@@ -3,8 +3,8 @@
 import { handlerFinders } from './handlers.js';
 import { hasHook, hookIndexOf, addCondition, fieldMask, pokemonMask } from './hooks.js';
 
-/** @import { EventHooks, Mask } from './hooks.js' */
 /** @import { Modules } from '../simulator.js' */
+/** @import { EventHooks, Mask } from './hooks.js' */
 
 export const MAX_DEPTH = 8; // of nested events; the stock simulator throws beyond it
 const MAX_UNSENT_LINES = 1000;
@@ -99,7 +99,9 @@ const replacements = {
     if (
       this.eventDepth >= MAX_DEPTH ||
       (onEffect && (!sourceEffect || sourceEffect[hooks.name] !== undefined)) ||
-      (many ? target.some((each) => mayHaveHandlers(this, hooks, each, origin)) : mayHaveHandlers(this, hooks, target, origin))
+      (many
+        ? target.some((each) => mayHaveHandlers(this, hooks, each, origin))
+        : mayHaveHandlers(this, hooks, target, origin))
     ) {
       return stock.runEvent.call(this, eventid, target, source, sourceEffect, relayVar, onEffect, fastExit);
     }

@@ -1,4 +1,5 @@
-// Which callbacks the effects implement, indexed per dex, battle and Pokémon, so that events without handlers are cheap.
+// An index of the callbacks that effects implement, per dex, battle and Pokémon. It makes events without handlers
+// cheap.
 //
 // The stock simulator looks up a property of every active ability, item, status and condition. It builds the property's
 // name, `on` + prefix + event, each time. Nine in ten events have no handler at all.

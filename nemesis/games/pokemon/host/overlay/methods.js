@@ -72,7 +72,7 @@ function isFunction(part) {
 }
 
 /**
- * Whether an ability suppresses the weather. Such abilities are rare, so this is checked before whether the ability works.
+ * Whether an ability suppresses the weather. Such abilities are rare, so whether the ability works is checked last.
  * @this {any}
  */
 function suppressingWeather() {

@@ -1,8 +1,8 @@
 // Keeps the number of hidden classes ("shapes") of Pokémon and moves low.
 //
 // Objects with the same properties in the same order share a shape. V8 optimizes property access at a call site for up
-// to four shapes. The stock simulator adds properties to Pokémon in any order and deletes some, and nearly every move has
-// a shape of its own.
+// to four shapes. The stock simulator adds properties to Pokémon in any order and deletes some, and nearly every move
+// has a shape of its own.
 
 /** @import { Modules } from '../simulator.js' */
 

@@ -159,7 +159,8 @@ function trap(battle, pokemon) {
   if (battle.gen <= 2) return;
   for (const foe of pokemon.foes()) {
     for (const [slot, ability] of trappingAbilities(battle.dex, (foe.illusion || foe).species)) {
-      if (mayHaveAbility(battle, foe, slot, ability) && (!pokemon.knownType || battle.dex.getImmunity('trapped', pokemon))) {
+      if (!mayHaveAbility(battle, foe, slot, ability)) continue;
+      if (!pokemon.knownType || battle.dex.getImmunity('trapped', pokemon)) {
         battle.singleEvent('FoeMaybeTrapPokemon', ability, {}, pokemon, foe);
       }
     }

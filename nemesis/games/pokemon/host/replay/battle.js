@@ -1,7 +1,8 @@
-// Reads one public log again as its two seats lived through it: every decision with its view record, its legal mask, and
-// the action that was chosen, where what followed tells it.
+// Reconstructs the decisions of both seats from one public log: each with its view record, its legal mask and, if the
+// rest of the log determines it, the chosen action.
 
 import { maskSize } from '../battle/masks.js';
+import { Tracker } from '../tracker/tracker.js';
 import { READ, noReading, readPreview, readTurn } from './choices.js';
 import { GUESSED } from './completion.js';
 import { ReplayError, guarded } from './log.js';
@@ -10,21 +11,20 @@ import { Replacements } from './replacements.js';
 import { SeatReplay } from './requests.js';
 import { gatherTeams } from './teams.js';
 import { TurnObserver, isOwn } from './turn-observer.js';
-import { Tracker } from '../tracker/tracker.js';
 
 /** @import { ActionSpace } from '../battle/actions.js' */
-/** @import { Reading } from './choices.js' */
-/** @import { Complete } from './completion.js' */
-/** @import { Lookahead } from './requests.js' */
-/** @import { Head, Log, Stop } from './log.js' */
 /** @import { Slot } from '../tracker/state.js' */
 /** @import { Write } from '../view/writer.js' */
+/** @import { Reading } from './choices.js' */
+/** @import { Complete } from './completion.js' */
+/** @import { Head, Log, Stop } from './log.js' */
+/** @import { Lookahead } from './requests.js' */
 
 const MAX_UNKNOWN = 20;
 const MAX_KIND_LENGTH = 60;
 
 /**
- * What all logs of a format share.
+ * What is common to all logs of a format.
  * @typedef {object} Format
  * @property {any} dex
  * @property {string} id
@@ -32,14 +32,14 @@ const MAX_KIND_LENGTH = 60;
  * @property {Write} write
  * @property {number} viewSize
  * @property {Complete} complete
- * @property {number} autoChooseAfter seconds after which the server chooses for whoever has not
+ * @property {number} autoChooseAfter seconds after which the server chooses for a player
  * @property {boolean} terastallizes whether Pokémon may terastallize
  */
 
 /**
  * @typedef {object} Decision
  * @property {number} seat
- * @property {number} tick decisions of either seat that were made before
+ * @property {number} tick number of earlier decisions of both seats
  * @property {any} request
  * @property {Int16Array} view
  * @property {Uint8Array} mask
@@ -64,7 +64,7 @@ export class BattleReading {
       const arrivals = this.knowledge[seat].team.map((known) => known.arrivals);
       return new SeatReplay(this.tracker, seat, team, teams[1 - seat], arrivals, format.terastallizes);
     });
-    /** @type {Decision[]} in the order in which they were asked */
+    /** @type {Decision[]} in the order of their requests */
     this.decisions = [];
     /** @type {(TurnObserver | null)[]} */
     this.observers = [null, null];
@@ -74,18 +74,19 @@ export class BattleReading {
     this.previews = [null, null];
     const decide = this.decide.bind(this);
     this.replacements = new Replacements(format, this.tracker, this.seats, log.lines, decide);
-    /** @type {number[][]} who came in first */
+    /** @type {number[][]} the leads of each seat */
     this.leads = [[], []];
     this.tick = 0; // decisions before the last stop
-    /** @type {boolean[]} seats whose time may have been over before they chose, at the last stop */
+    /** @type {boolean[]} seats that may have run out of time at the last stop */
     this.late = [false, false];
-    this.begun = false; // whether all leads have come in
+    this.started = false; // whether all leads have come in
   }
 
   run() {
     const { lines } = this.log;
     const stops = new Map(this.log.stops.map((stop) => [stop.at, stop]));
-    if (!this.log.stops.some(({ kind }) => kind === 'preview')) this.seats.forEach((_, seat) => this.assignBrought(seat));
+    const hasPreview = this.log.stops.some(({ kind }) => kind === 'preview');
+    if (!hasPreview) this.seats.forEach((_, seat) => this.assignBrought(seat));
     for (const place of lines.keys()) {
       guarded(lines, place, () => {
         const stop = stops.get(place);
@@ -101,7 +102,7 @@ export class BattleReading {
     this.replacements.close();
     this.tick = this.decisions.length;
     this.late = this.log.players.map((player) => waited >= this.format.autoChooseAfter && shortOnTime.includes(player));
-    if (kind !== 'preview') this.begin();
+    if (kind !== 'preview') this.start();
     if (kind === 'preview') {
       for (const seat of [0, 1]) {
         this.previews[seat] = this.decide(seat, this.seats[seat].preview());
@@ -114,16 +115,16 @@ export class BattleReading {
         this.observers[seat] = new TurnObserver(this.seats[seat], request);
       }
     } else if (!this.replacements.ask(at) && this.usable(0) && this.usable(1)) {
-      throw new ReplayError('contradiction', 'Nobody had to decide here.', at + 1);
+      throw new ReplayError('contradiction', 'No seat had to decide here.', at + 1);
     }
     this.replacements.forget();
   }
 
   /**
-   * Settle who takes part, as far as the log ever tells, and in which order the request names them: those that lead go
-   * to the front as they come in, the others keep their order. Who else takes part is drawn, lest whoever stands there out
-   * of turn be known to be true. Without a team preview the order of the team is not
-   * known, and that of appearance would tell what is to come.
+   * Set which Pokémon take part, as far as the log shows it, and their order in the request: the leads move to the
+   * front as they come in, the others keep their order. The rest is sampled, because a fixed rule would mark the
+   * Pokémon that break it as known. Without team preview the order of the team is unknown, and the order of appearance
+   * would reveal the future, so the order is by species.
    * @param {number} seat
    */
   assignBrought(seat) {
@@ -132,7 +133,7 @@ export class BattleReading {
     const brought = Math.min(this.format.space.brought, team.length);
     const seen = order.filter((number) => known[number].arrivals.length);
     if (seen.length > brought) {
-      throw new ReplayError('contradiction', `Seat ${seat + 1} sent out more than it brought.`);
+      throw new ReplayError('contradiction', `Seat ${seat + 1} sent out more Pokémon than it brought.`);
     }
     const unseen = order.filter((number) => known[number].arrivals.length === 0);
     const undecided = brought < team.length && seen.length < brought;
@@ -188,15 +189,15 @@ export class BattleReading {
   }
 
   /**
-   * @param {Slot} slot into which a Pokémon has come
+   * @param {Slot} slot that a Pokémon came into
    * @param {string} type of the line
-   * @param {ReturnType<TurnObserver['waiting']>} actor who stood there and had yet to act
+   * @param {ReturnType<TurnObserver['waiting']>} actor the previous Pokémon, if it had not acted yet
    */
   arrive(slot, type, actor) {
     const seat = slot.side.index;
     const replay = this.seats[seat];
     const number = slot.pokemon ? replay.numberOf(slot.pokemon) : -1;
-    if (!this.begun) {
+    if (!this.started) {
       replay.order = replay.order.filter((one) => one !== number);
       replay.order.splice(slot.index, 0, number);
       this.leads[seat].push(number);
@@ -211,8 +212,8 @@ export class BattleReading {
   }
 
   /**
-   * What a Pokémon does next tells what its request offered where the public cannot know it: whether Outrage goes on, and
-   * that nothing but Struggle was left.
+   * The next action of a Pokémon reveals parts of its request that are not public: whether Outrage continues, and
+   * whether only Struggle was available.
    * @param {number} seat
    * @param {number} at line
    * @returns {Lookahead[]} by slot
@@ -221,15 +222,15 @@ export class BattleReading {
     const { lines } = this.log;
     /** @type {Lookahead[]} */
     const found = ['', ''];
-    const gone = [false, false]; // whether another Pokémon stands in the slot, or none
-    let asked = false; // whether somebody had to name a replacement
+    const gone = [false, false]; // whether the Pokémon is no longer in the slot
+    let asked = false; // whether a seat had to choose a replacement
     for (let place = at + 1; place < lines.length && !lines[place].startsWith('|turn|'); place++) {
       if (lines[place] === '|') asked = true;
       const [, type, ident = '', move = ''] = lines[place].split('|', 4);
       const slot = ident.charCodeAt(2) - 97;
       if (!ident.startsWith(`p${seat + 1}`) || found[slot] !== '' || gone[slot]) continue;
       if (type === 'faint' || type === 'drag' || (type === 'switch' && asked)) gone[slot] = true;
-      else if (type === 'switch') found[slot] = 'is free';
+      else if (type === 'switch') found[slot] = 'chooses';
       else if (type === 'move') found[slot] = lookaheadOf(lines[place], move);
     }
     return found;
@@ -258,9 +259,9 @@ export class BattleReading {
   }
 
   /** All leads have come in. */
-  begin() {
-    if (this.begun) return;
-    this.begun = true;
+  start() {
+    if (this.started) return;
+    this.started = true;
     for (const seat of [0, 1]) {
       const decision = this.previews[seat];
       if (!decision) continue;
@@ -273,7 +274,7 @@ export class BattleReading {
   }
 
   close() {
-    this.begin();
+    this.start();
     this.endTurn();
     for (const decision of this.decisions) {
       if (!decision.reading || decision.flags & READ.late) decision.reading = noReading();
@@ -281,7 +282,8 @@ export class BattleReading {
   }
 
   /**
-   * A seat that may have seen through a disguise cannot be followed. If as many were seen as were brought, nobody hid.
+   * The knowledge of a seat with an Illusion of its own cannot be reconstructed. If all brought Pokémon were seen,
+   * there was no Illusion.
    * @param {number} seat
    * @returns {boolean}
    */
@@ -291,13 +293,13 @@ export class BattleReading {
     return !illusionShown && (!illusionPossible || seen >= Math.min(this.format.space.brought, team.length));
   }
 
-  /** @returns {Record<string, number>} kinds of lines and effects that nobody expected, with how often they came */
+  /** @returns {Record<string, number>} unknown types of lines and effects, with their counts */
   get unknown() {
     const kinds = [...this.tracker.unknown].slice(0, MAX_UNKNOWN);
     return Object.fromEntries(kinds.map(([kind, count]) => [kind.slice(0, MAX_KIND_LENGTH), count]));
   }
 
-  /** @returns {Record<string, number>} what does not fit together, by cause */
+  /** @returns {Record<string, number>} contradictions by cause */
   get problems() {
     /** @type {Map<string, number>} */
     const causes = new Map();
@@ -312,18 +314,18 @@ export class BattleReading {
 /**
  * @param {string} line of a move
  * @param {string} move
- * @returns {Lookahead} what it tells of its user's request; nothing if something else brought it about
+ * @returns {Lookahead} what it reveals about its user's request; '' if another effect caused it
  */
 function lookaheadOf(line, move) {
   if (move === 'Struggle') return 'struggles';
-  if (line.includes('[from] lockedmove') || line.includes('[from]lockedmove')) return 'goes on';
-  return line.includes('[from]') ? '' : 'is free';
+  if (line.includes('[from] lockedmove') || line.includes('[from]lockedmove')) return 'continues';
+  return line.includes('[from]') ? '' : 'chooses';
 }
 
 /**
  * @param {Head} head
  * @param {Format} format
- * @returns {boolean} whether the battle is of the format
+ * @returns {boolean} whether the battle has the format
  */
 export function isOf({ format, slots, generation }, { id, dex, space }) {
   return (format === id || format === `${id}bo3`) && slots === space.slots && generation === dex.gen;
@@ -336,7 +338,7 @@ export function isOf({ format, slots, generation }, { id, dex, space }) {
 export function checkFormat(log, format) {
   if (isOf(log, format)) return;
   const other = log.format.slice(0, MAX_KIND_LENGTH) || '(none)';
-  throw new ReplayError('wrong format', `The battle is of the format ${other}, not of ${format.id}.`);
+  throw new ReplayError('wrong format', `The format of the battle is ${other}, not ${format.id}.`);
 }
 
 /**

@@ -1,20 +1,22 @@
-// From what a log tells of a team to a team that a request can be written for, with a note of what was not told.
+// Completes the known part of a team to a team that requests can be written for, and marks what is guessed.
 //
-// What a log never shows is drawn from what is usual in the format, if that is told, and marked as guessed either way. It
-// is drawn, and not the likeliest, since else whatever is unusual would be known to be true, and often to be used later.
-// What the log shows always wins. A guess frees or binds nobody: what a seat could do besides using it follows from what is
-// told alone.
+// Whatever a log never shows is sampled from usage statistics of the format, if there are any, and marked as guessed in
+// either case. It is sampled and not the most likely value, because otherwise every unusual value would be recognizable
+// as true, and often as used later. What the log shows always takes precedence. Apart from using a guessed move, a
+// seat's legal actions depend on revealed facts only.
 
-import { LogRandom } from './random.js';
 import { lexiconOf, toId } from '../tracker/lexicon.js';
 import { UNKNOWN_ITEM } from '../tracker/own.js';
+import { LogRandom } from './random.js';
 
+/** @import { SpeciesFacts } from '../tracker/lexicon.js' */
 /** @import { Log } from './log.js' */
 /** @import { Knowledge, Known } from './teams.js' */
 /** @import { SpeciesUsage } from './usage.js' */
-/** @import { SpeciesFacts } from '../tracker/lexicon.js' */
 
-/** Bits of what is not known of a Pokémon: `moves` if any of them is not, and from `move` on one bit for each of four. */
+/**
+ * Bits of what is unknown about a Pokémon: `moves` if any move is, and from `move` on one bit for each of four moves.
+ */
 export const GUESSED = {
   item: 1, ability: 2, moves: 4, tera: 8, stats: 16, brought: 32, species: 64, move: 128, forme: 2048,
 };
@@ -26,27 +28,27 @@ export const GUESSED = {
  * @property {string} species id; '' if unknown
  * @property {number} level
  * @property {string} gender
- * @property {string[]} moves '' for one that is not known
+ * @property {string[]} moves '' for an unknown one
  * @property {string} item
  * @property {string} ability
  * @property {string} tera
- * @property {{item: string, ability: string}} told what is told of these, guesses aside
+ * @property {{item: string, ability: string}} revealed those that the log reveals, without guesses
  * @property {Record<string, number>} stats 0 where unknown
  * @property {number} maxHp 0 where unknown
  * @property {number} guessed bits of `GUESSED`
- * @property {{species: string, moves: string[]} | null} uncrowned what it is at team preview, if a crown changes it then
+ * @property {{species: string, moves: string[]} | null} uncrowned its form at team preview, if its item changes it
  */
 
 /** @typedef {(knowledge: Knowledge, dex: any, log: Log, seat: number) => Member[]} Complete */
 
-const LAST_GENERATION_WITH_MAX_STATS = 2; // generations in which nothing speaks against the highest values
+const LAST_GENERATION_WITH_MAX_STATS = 2; // in which all stats can be maximal at once
 const MOVES = 4;
-/** What takes the place of Iron Head, by the species whose item crowns it as the battle begins. */
+/** The move that replaces Iron Head, by the species whose item changes its forme at the start of the battle. */
 const CROWNED = new Map([['zaciancrowned', 'behemothblade'], ['zamazentacrowned', 'behemothbash']]);
 const STATS = ['atk', 'def', 'spa', 'spd', 'spe'];
 
 /**
- * @param {Map<string, SpeciesUsage> | null} usual by species, or null if nothing is to be filled in
+ * @param {Map<string, SpeciesUsage> | null} usual by species, or null to guess nothing
  * @returns {Complete}
  */
 export function teamCompleter(usual) {
@@ -61,8 +63,8 @@ export function teamCompleter(usual) {
 }
 
 /**
- * Without a team preview, a log does not name who never came in. That there is such a one tells much of how the battle will
- * end, so the places are taken by Pokémon that such a team might have.
+ * Without team preview, a log does not name Pokémon that never came in. An empty place would reveal how the battle
+ * ends, so it is filled with a plausible Pokémon.
  * @param {Known[]} team
  * @param {import('../tracker/lexicon.js').Lexicon} lexicon
  * @param {Map<string, SpeciesUsage>} usual
@@ -93,7 +95,7 @@ function speciesOf(team, lexicon, usual, random) {
 
 /**
  * @param {Known} known
- * @param {SpeciesFacts | undefined} species it, or whoever takes its place
+ * @param {SpeciesFacts | undefined} species its species, or a guess
  * @param {boolean} sheet whether the order of the moves is that of the team
  * @param {any} dex
  * @param {Completion | null} fill
@@ -109,11 +111,12 @@ function memberOf(known, species, sheet, dex, fill) {
     level: known.level,
     gender: known.gender,
     moves,
-    uncrowned: species && crownedMove ? { species: species.base, moves: replaced(moves, crownedMove, 'ironhead') } : null,
+    uncrowned:
+      species && crownedMove ? { species: species.base, moves: replaced(moves, crownedMove, 'ironhead') } : null,
     item: (fill ?? known).item ?? UNKNOWN_ITEM,
     ability: (fill ?? known).ability ?? '',
     tera: (fill ?? known).tera ?? '',
-    told: { item: known.item ?? UNKNOWN_ITEM, ability: known.ability ?? '' },
+    revealed: { item: known.item ?? UNKNOWN_ITEM, ability: known.ability ?? '' },
     stats: Object.fromEntries(STATS.map((stat) => [stat, stats?.[stat] ?? 0])),
     maxHp: stats?.hp ?? 0,
     guessed: guessesOf(known, moves),
@@ -122,7 +125,7 @@ function memberOf(known, species, sheet, dex, fill) {
 
 /**
  * @param {Known} known
- * @param {string[]} moves as they are shown
+ * @param {string[]} moves as shown in requests
  * @returns {number} bits of `GUESSED`
  */
 function guessesOf(known, moves) {
@@ -139,7 +142,10 @@ function guessesOf(known, moves) {
   return guessed;
 }
 
-/** @typedef {{moves: string[], item?: string, ability?: string, tera?: string}} Completion `moves` are those to be added */
+/**
+ * `moves` are the additional ones.
+ * @typedef {{moves: string[], item?: string, ability?: string, tera?: string}} Completion
+ */
 
 /**
  * @param {Known} known
@@ -147,7 +153,7 @@ function guessesOf(known, moves) {
  * @param {any} dex
  * @param {Map<string, SpeciesUsage>} usual
  * @param {LogRandom} random
- * @returns {Completion} what is told, else drawn or, where nobody showed it, what the simulator takes if a team does not say
+ * @returns {Completion} what is revealed, else sampled or, without statistics, the simulator's default
  */
 function fillIn(known, { id }, dex, usual, random) {
   const { moves = {}, item = {}, ability = {}, tera = {} } = usual.get(id) ?? {};
@@ -178,10 +184,10 @@ function replaced(items, old, other) {
 }
 
 /**
- * In the order in which they were first used, the place of a move would tell when it will be used; and if guesses stood
- * at the end, that it will be.
+ * Sorted, because the order of first use would reveal when a move will be used, and guesses at the end would reveal
+ * which moves will be.
  * @param {Known} known
- * @param {string[]} others that are guessed
+ * @param {string[]} others guessed ones
  * @returns {string[]}
  */
 function inNeutralOrder({ moves, allMoves }, others) {
@@ -194,16 +200,16 @@ function inNeutralOrder({ moves, allMoves }, others) {
  * @param {Known} known
  * @param {SpeciesFacts} species
  * @param {any} dex
- * @param {boolean} fill whether they are to be guessed
+ * @param {boolean} fill whether to guess them
  * @returns {Record<string, number> | null}
  */
 function statsOf({ level, nature }, species, dex, fill) {
   const best = dex.gen <= LAST_GENERATION_WITH_MAX_STATS;
   if (!best && !fill) return null;
   const base = dex.species.get(species.id).baseStats;
-  // The highest values at once in the first generations; later 85 effort points in each stat, as nobody is favoured.
-  const [born, trained] = best ? [30, 63] : [31, 21];
-  const value = (/** @type {string} */ stat) => Math.floor(((2 * base[stat] + born + trained) * level) / 100);
+  // Maximal values in the first two generations; later 85 effort points in each stat.
+  const [individual, effort] = best ? [30, 63] : [31, 21];
+  const value = (/** @type {string} */ stat) => Math.floor(((2 * base[stat] + individual + effort) * level) / 100);
   const { plus, minus } = dex.natures.get(nature ?? '');
   const stats = Object.fromEntries(
     STATS.map((stat) => {

@@ -1,6 +1,6 @@
-// Takes a public replay log apart: what stands in its head, how it ended, and where its players had to decide.
+// Parses a public replay log: its header, its result, and the points at which its players had to decide.
 //
-// A log is untrusted: whatever it holds ends in a result or in a `ReplayError` that names the line.
+// A log is untrusted: any content leads to a result or to a `ReplayError` that names the line.
 
 import { toId } from '../tracker/lexicon.js';
 
@@ -14,19 +14,19 @@ const HEAD_TYPES = new Set([
   'player', 'tier', 'gametype', 'gen', 'rated', 'tie', 'win', '-message', 'message', 'turn', 'faint',
 ]);
 const OUT_OF_TIME = / lost due to inactivity\.$|^All players are inactive\.$/;
-/** The server counts down in steps of five seconds, and then chooses or ends the battle. */
+/** The server counts down in steps of five seconds, then chooses or ends the battle. */
 const LAST_SECONDS = /^\|inactive\|(.*) has [1-5] seconds left\b/;
 const TURN_LIMIT = 'You have hit the turn limit!';
 const EXACT_HP = /^(\d{1,4})\/(\d{2,4})(?= |$)/;
-/** Per cent, or what a bar of so many pixels shows. */
+/** Percent, or pixels of an HP bar. */
 const PUBLIC_WHOLES = ['100', '48'];
-/** @type {Map<string, number>} in which part a line shows HP */
+/** @type {Map<string, number>} the part of a line that shows HP */
 const HP_PART = new Map([['switch', 4], ['drag', 4], ['-damage', 3], ['-heal', 3], ['-sethp', 3]]);
 
 /** Why a battle cannot be read. */
 export class ReplayError extends Error {
   /**
-   * @param {string} reason one of a few names, to be counted by
+   * @param {string} reason one of a few names, for statistics
    * @param {string} message a sentence
    * @param {number} line from 1, or 0 for the log as a whole
    */
@@ -38,7 +38,7 @@ export class ReplayError extends Error {
 }
 
 /**
- * Do what a line asks for; what cannot be done is an error of the line.
+ * Process a line, and report unexpected errors as errors of the line.
  * @param {string[]} lines
  * @param {number} place
  * @param {() => void} action
@@ -49,21 +49,21 @@ export function guarded(lines, place, action) {
   } catch (error) {
     if (error instanceof ReplayError) throw error;
     const line = JSON.stringify(lines[place].slice(0, 80));
-    throw new ReplayError('unreadable line', `It makes no sense here: ${line}.`, place + 1);
+    throw new ReplayError('unreadable line', `The line cannot be processed here: ${line}.`, place + 1);
   }
 }
 
 /**
- * A place at which the battle waited for choices: all lines before it had been told by then.
+ * A point at which the battle waited for choices. All lines before it had been sent by then.
  * @typedef {object} Stop
  * @property {number} at line
- * @property {'preview' | 'turn' | 'switch'} kind what was asked
- * @property {string[]} shortOnTime ids of players that were told that their time is nearly over
- * @property {number} waited seconds since the last choices, or infinity if the log does not tell
+ * @property {'preview' | 'turn' | 'switch'} kind of the request
+ * @property {string[]} shortOnTime ids of players that were warned about their time
+ * @property {number} waited seconds since the last choices, or infinity if unknown
  */
 
 /**
- * What a log says of its battle as a whole.
+ * The facts about the battle as a whole.
  * @typedef {object} Head
  * @property {string} format id, as the log names it
  * @property {number} slots active places of a side
@@ -71,7 +71,7 @@ export function guarded(lines, place, action) {
  * @property {boolean} rated
  * @property {[string, string]} players ids of both
  * @property {[number, number]} ratings of both players, or 0
- * @property {number} end line that says how the battle ended, or -1 if none does
+ * @property {number} end line with the result, or -1 if there is none
  * @property {number} winner seat, -1 for a tie, or -2 if it is neither player
  * @property {'played' | 'forfeit' | 'timer'} ending
  */
@@ -79,7 +79,7 @@ export function guarded(lines, place, action) {
 /** @typedef {Head & {text: string, lines: string[], stops: Stop[]}} Log */
 
 /**
- * @param {string[]} lines of whatever kind
+ * @param {string[]} lines of any log
  * @returns {Head}
  */
 export function headOf(lines) {
@@ -109,7 +109,7 @@ export function headOf(lines) {
     else if (type === 'message' && first.endsWith(TURN_LIMIT)) fainted.fill(true);
     else if (type === 'tie') {
       Object.assign(head, { end: place, winner: -1 });
-      if (!fainted.every(Boolean) && head.ending === 'played') head.ending = 'forfeit'; // they agreed to it
+      if (!fainted.every(Boolean) && head.ending === 'played') head.ending = 'forfeit'; // by agreement
     } else if (type === 'win') Object.assign(head, { end: place, winner: winnerOf(names, first) });
     else if (type === '-message' && first.endsWith(' forfeited.')) head.ending = 'forfeit';
     else if (type === '-message' && OUT_OF_TIME.test(first)) head.ending = 'timer';
@@ -126,7 +126,7 @@ export function headOf(lines) {
 export function readLog(text, lines, head) {
   makePublic(text, lines);
   const stops = stopsOf(lines);
-  if (head.end < 0) throw new ReplayError('no winner', 'The log does not say how the battle ended.');
+  if (head.end < 0) throw new ReplayError('no winner', 'The log does not contain the result of the battle.');
   if (head.winner < -1) throw new ReplayError('no winner', 'The winner is neither player.', head.end + 1);
   return { ...head, text, lines, stops };
 }
@@ -141,7 +141,7 @@ export function split(text) {
 
 /**
  * @param {string} line
- * @returns {string} what kind of line it is
+ * @returns {string} its type
  */
 function typeOf(line) {
   const end = line.indexOf('|', 1);
@@ -149,7 +149,7 @@ function typeOf(line) {
 }
 
 /**
- * Refuse what is no public log of a common size, and leave of its lines what players saw.
+ * Check that the log is public and of a reasonable size, and convert exact HP to what players see.
  * @param {string} text
  * @param {string[]} lines of it
  */
@@ -161,7 +161,7 @@ function makePublic(text, lines) {
   if (lines.length > MAX_LINES) throw new ReplayError('too long', `The log has more than ${MAX_LINES} lines.`);
   for (const [place, line] of lines.entries()) {
     if (line.startsWith('|split|')) {
-      throw new ReplayError('not public', 'The log holds what only one seat was told.', place + 1);
+      throw new ReplayError('not public', 'The log contains lines that are private to one seat.', place + 1);
     }
     if (line.length > MAX_LINE_LENGTH) throw new ReplayError('too long', 'A line is too long.', place + 1);
     lines[place] = withPublicHp(line);
@@ -169,7 +169,7 @@ function makePublic(text, lines) {
 }
 
 /**
- * Old logs show HP as they are; players saw them in per cent.
+ * Old logs show exact HP; players saw percentages.
  * @param {string} line
  * @returns {string}
  */
@@ -178,7 +178,7 @@ function withPublicHp(line) {
   if (!part) return line;
   const parts = line.split('|');
   if (!parts[part]) return line;
-  parts[part] = parts[part].replace(EXACT_HP, inPerCent);
+  parts[part] = parts[part].replace(EXACT_HP, toPercent);
   return parts.join('|');
 }
 
@@ -186,9 +186,9 @@ function withPublicHp(line) {
  * @param {string} text such as 231/404
  * @param {string} hp
  * @param {string} whole
- * @returns {string} the same as players see it
+ * @returns {string} as shown to players
  */
-function inPerCent(text, hp, whole) {
+function toPercent(text, hp, whole) {
   if (PUBLIC_WHOLES.includes(whole) || Number(whole) === 0) return text;
   const percent = Math.ceil((100 * Number(hp)) / Number(whole));
   return `${percent === 100 && hp !== whole ? 99 : percent}/100`;
@@ -214,8 +214,8 @@ function winnerOf(names, name) {
 }
 
 /**
- * The simulator begins whatever follows from choices with an empty line and, for some years now, the time of day. An
- * empty line stands before the end of each turn too.
+ * After choices, the simulator writes an empty line and, in newer logs, a time stamp. There is also an empty line
+ * before the end of each turn.
  * @param {string[]} lines
  * @returns {Stop[]}
  */
@@ -255,7 +255,7 @@ function stopsOf(lines) {
 /**
  * @param {string[]} lines
  * @param {number} place of an empty line
- * @returns {boolean} whether somebody comes in before the next one; what ends as another leaves is told first
+ * @returns {boolean} whether a Pokémon comes in before the next one; effects that end with a switch come first
  */
 function hasSwitchIn(lines, place) {
   for (let at = place + 1; at < lines.length; at++) {

@@ -1,13 +1,13 @@
-// LogRandom that follows from a log alone, so that whoever reads it, and whenever, draws the same.
+// Random numbers seeded by the text of a log, so that every reading of the log draws the same.
 
 import { createHash } from 'node:crypto';
 
-const BYTES = 4; // of one number
+const BYTES = 4; // per number
 
 export class LogRandom {
   /**
    * @param {string} text of the log
-   * @param {string} purpose what is drawn
+   * @param {string} purpose separates independent streams of one log
    */
   constructor(text, purpose) {
     this.text = text;
@@ -17,7 +17,7 @@ export class LogRandom {
     this.place = 0;
   }
 
-  /** @returns {number} from 0 to 1, which it is not */
+  /** @returns {number} in [0, 1) */
   next() {
     if (this.place === this.block.length) {
       this.block = createHash('sha256').update(`${this.purpose}|${this.blocks++}|`).update(this.text).digest();
@@ -31,7 +31,7 @@ export class LogRandom {
   /**
    * @param {Record<string, number>} counts
    * @param {(id: string) => boolean} [allowed]
-   * @returns {string | undefined} one of the allowed ids, each as often as it was counted
+   * @returns {string | undefined} an allowed id, with probability proportional to its count
    */
   pick(counts, allowed = () => true) {
     const ids = Object.keys(counts).filter(allowed);
@@ -41,8 +41,8 @@ export class LogRandom {
 
   /**
    * @param {number[]} numbers
-   * @param {number} count at most as many as there are
-   * @returns {number[]} so many of them, each as likely as any other
+   * @param {number} count at most the number of numbers
+   * @returns {number[]} a uniform sample without replacement
    */
   sample(numbers, count) {
     const left = [...numbers];

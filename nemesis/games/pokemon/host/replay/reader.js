@@ -13,15 +13,15 @@ import { Usage } from './usage.js';
 
 const TEAM = 6;
 const MAX_CAUSE_LENGTH = 100; // characters
-const ROUNDING = 2; // seconds by which two times of a log may be apart from what passed
-/** Generations whose gimmicks change what a move is called, which is not followed. */
+const ROUNDING = 2; // seconds by which the difference of two time stamps may be off
+/** Generations whose gimmicks rename moves, which is not supported. */
 const NOT_READ = [6, 7, 8];
 const FIRST_GENERATION_WITH_ABILITIES = 3;
 const FIRST_GENERATION_WITH_TERASTALLIZING = 9;
 
 export class ReplayReader {
   /**
-   * @param {import('../battle/arena.js').Arena} arena that knows the format
+   * @param {import('../battle/arena.js').Arena} arena of the format
    */
   constructor({ rules, space, write, viewSize, facts }) {
     const { dex, format } = rules;
@@ -37,8 +37,8 @@ export class ReplayReader {
   }
 
   /**
-   * From now on, fill in what logs do not tell.
-   * @param {Record<string, SpeciesUsage>} usual by species, in an order that is always the same
+   * From now on, guess what logs do not show.
+   * @param {Record<string, SpeciesUsage>} usual by species, in a fixed order
    */
   complete(usual) {
     this.format.complete = teamCompleter(new Map(Object.entries(usual)));
@@ -46,8 +46,8 @@ export class ReplayReader {
 
   /**
    * @param {string[]} logs
-   * @param {boolean} played whether battles that ended by forfeit or timer are left out
-   * @returns {Usage} what these logs tell of teams; those that cannot be read tell nothing
+   * @param {boolean} played whether to skip battles that ended by forfeit or timer
+   * @returns {Usage} usage statistics of the teams; logs that cannot be read are skipped
    */
   usage(logs, played) {
     const usage = new Usage(this.format.dex);
@@ -58,7 +58,7 @@ export class ReplayReader {
         this.check(log, played);
         for (const knowledge of gatherTeams(this.format.dex, log)) usage.add(knowledge);
       } catch {
-        continue; // whoever reads it will hear why
+        continue; // `read` reports the reason
       }
     }
     return usage;
@@ -66,10 +66,9 @@ export class ReplayReader {
 
   /**
    * @param {string[]} logs
-   * @param {boolean} played whether battles that ended by forfeit or timer are refused
-   * @returns {Uint8Array[]} parts of a frame: counts, then by decision views, masks, masks of what is possible (empty
-   *   where nothing is known of that), actions, ticks, flags, seats and guesses, then what is to be said of each battle as
-   *   JSON
+   * @param {boolean} played whether to refuse battles that ended by forfeit or timer
+   * @returns {Uint8Array[]} parts of a frame: counts, then for all decisions views, masks, masks of possible actions
+   *   (empty if unknown), actions, ticks, flags, seats and guesses, then a summary of each battle as JSON
    */
   read(logs, played) {
     const rows = [];
@@ -80,13 +79,13 @@ export class ReplayReader {
       rows.push(...decisions);
     }
     const nothing = new Uint8Array(maskSize(this.format.space.size));
-    const told = Buffer.from(JSON.stringify(battles));
+    const summaries = Buffer.from(JSON.stringify(battles));
     const actions = Int16Array.from(rows, ({ reading }) => reading?.action ?? -1);
     const guesses = new Uint16Array(rows.length * TEAM);
     rows.forEach(({ guessed }, row) => guesses.set(guessed, row * TEAM));
     return [
-      bytes(Int32Array.of(rows.length, told.length)),
-      Buffer.concat(rows.map(({ view }) => bytes(view))), // one write is much cheaper than many
+      bytes(Int32Array.of(rows.length, summaries.length)),
+      Buffer.concat(rows.map(({ view }) => bytes(view))), // one write is much faster than many
       Buffer.concat(rows.map(({ mask }) => mask)),
       Buffer.concat(rows.map(({ reading }) => reading?.possible ?? nothing)),
       bytes(actions),
@@ -94,7 +93,7 @@ export class ReplayReader {
       Uint8Array.from(rows, ({ flags }) => flags),
       Uint8Array.from(rows, ({ seat }) => seat),
       bytes(guesses),
-      told,
+      summaries,
     ];
   }
 
@@ -117,8 +116,8 @@ export class ReplayReader {
     const head = headOf(lines);
     const { winner, ending, rated, players, ratings, format } = head;
     const toEnd = head.end >= 0 && ending === 'played';
-    const rated_to_end = rated && toEnd && isOf(head, this.format); // be it read or not
-    const told = { winner, ending, rated, players, ratings, format, rated_to_end };
+    const rated_to_end = rated && toEnd && isOf(head, this.format); // whether or not it can be read
+    const summary = { winner, ending, rated, players, ratings, format, rated_to_end };
     try {
       const log = readLog(text, lines, head);
       this.check(log, played);
@@ -127,46 +126,46 @@ export class ReplayReader {
       const usable = [0, 1].map((seat) => reading.usable(seat));
       const { problems, unknown } = reading;
       return {
-        battle: { ...told, usable, problems, unknown, reason: '', message: '', line: 0 },
+        battle: { ...summary, usable, problems, unknown, reason: '', message: '', line: 0 },
         decisions: reading.decisions.filter(({ seat }) => usable[seat]),
       };
     } catch (error) {
       const { reason, message, line } = error instanceof ReplayError ? error : unexpected(error);
-      return { battle: { ...told, reason, message, line }, decisions: [] };
+      return { battle: { ...summary, reason, message, line }, decisions: [] };
     }
   }
 }
 
 /**
- * @param {any} error that nothing was prepared for
+ * @param {any} error of any kind
  * @returns {ReplayError}
  */
 function unexpected(error) {
-  const told = String(error?.message ?? error).split('\n', 1)[0].slice(0, MAX_CAUSE_LENGTH);
-  return new ReplayError('reader failed', `The reader does not know what to make of it: ${told}`);
+  const cause = String(error?.message ?? error).split('\n', 1)[0].slice(0, MAX_CAUSE_LENGTH);
+  return new ReplayError('reader failed', `The reader failed: ${cause}`);
 }
 
 /**
  * @param {any} dex
  * @param {any} table of a format's rules
- * @returns {string} what of them is not followed, or ''
+ * @returns {string} what is not supported in them, or ''
  */
 function unsupportedRule({ gen, currentMod }, table) {
   if (NOT_READ.includes(gen) || currentMod.startsWith('champions')) {
-    return 'mega evolutions, Z-moves and Dynamax are not followed';
+    return 'mega evolutions, Z-moves and Dynamax are not supported';
   }
   if (table.has('natdexmod') || table.has('+tag:past')) {
-    return 'it brings back mega evolutions and Z-moves, which are not followed';
+    return 'it allows mega evolutions and Z-moves, which are not supported';
   }
   if (gen >= FIRST_GENERATION_WITH_ABILITIES && !table.has('obtainableabilities')) {
-    return 'Pokémon may have abilities there that their species has not, and nobody can tell which';
+    return 'Pokémon may have abilities that their species lacks, which cannot be inferred';
   }
   return '';
 }
 
 /**
  * @param {any} table of a format's rules
- * @returns {number} seconds that a player has at least before the server chooses; infinity if it never does
+ * @returns {number} minimum of seconds before the server chooses for a player; infinity if it never does
  */
 function autoChooseTime(table) {
   const { timeoutAutoChoose, maxPerTurn } = table.timer?.[0] ?? {};

@@ -1,21 +1,21 @@
-// Who must be replaced, or is to be revived, and who came then: the decisions within turns and between them.
+// Forced switches and revivals: the decisions within and between turns, and the Pokémon that came in.
 
 import { noObservation, readTurn } from './choices.js';
 
+/** @import { Slot } from '../tracker/state.js' */
+/** @import { Tracker } from '../tracker/tracker.js' */
 /** @import { Decision, Format } from './battle.js' */
 /** @import { Observation } from './choices.js' */
 /** @import { SeatReplay } from './requests.js' */
-/** @import { Slot } from '../tracker/state.js' */
-/** @import { Tracker } from '../tracker/tracker.js' */
 
-const LAST_GENERATION_TO_REPLACE_AT_ONCE = 3; // generations
+const LAST_GENERATION_TO_REPLACE_AT_ONCE = 3;
 const REVIVES = '[from] move: Revival Blessing';
 const LEAVING_ITEMS = new Set(['ejectbutton', 'ejectpack']);
 const LEAVING_ABILITIES = new Set(['emergencyexit', 'wimpout']);
 const ENDS_SWITCHING = new Set(['', 'move', 'cant', 'turn', 'upkeep', 'win', 'tie']);
 
 /**
- * A choice of who is to come in.
+ * A choice of a replacement.
  * @typedef {object} Replacement
  * @property {Decision} decision
  * @property {number[]} places
@@ -28,7 +28,7 @@ export class Replacements {
    * @param {Tracker} tracker
    * @param {SeatReplay[]} seats
    * @param {string[]} lines of the log
-   * @param {(seat: number, request: any) => Decision} decide asks a seat
+   * @param {(seat: number, request: any) => Decision} decide adds a decision of a seat
    */
   constructor(format, tracker, seats, lines, decide) {
     this.format = format;
@@ -36,17 +36,17 @@ export class Replacements {
     this.seats = seats;
     this.lines = lines;
     this.decide = decide;
-    /** @type {(Replacement | null)[]} by seat, what it was asked last */
+    /** @type {(Replacement | null)[]} by seat, its last forced switch */
     this.asked = [null, null];
-    this.upkept = false; // whether the turn has come to its end
-    /** @type {Set<Slot>} whose Pokémon may leave by what it just did or suffered */
+    this.upkept = false; // whether the turn reached its upkeep
+    /** @type {Set<Slot>} whose Pokémon may leave by its own move or by an effect on it */
     this.leaving = new Set();
     /** @type {Slot | null} whose Pokémon revives another */
     this.reviver = null;
   }
 
   /**
-   * A line that the tracker is about to read.
+   * Process a line before the tracker reads it.
    * @param {string} type
    * @param {string[]} parts
    */
@@ -67,9 +67,9 @@ export class Replacements {
   }
 
   /**
-   * Somebody had to name who comes in, in the place of a Pokémon that fainted or left, or who is revived.
+   * A seat had to choose a replacement for a Pokémon that fainted or left, or a Pokémon to revive.
    * @param {number} at line
-   * @returns {boolean} whether anybody really had to
+   * @returns {boolean} whether any seat had to
    */
   ask(at) {
     const { tracker } = this;
@@ -92,14 +92,14 @@ export class Replacements {
     return this.asked.some(Boolean);
   }
 
-  /** What made Pokémon leave has had its effect. */
+  /** Clear the causes of switches, which have taken effect. */
   forget() {
     this.leaving.clear();
     this.reviver = null;
   }
 
   /**
-   * @param {Slot} slot into which a Pokémon was switched
+   * @param {Slot} slot that a Pokémon was switched into
    * @param {number} number its number in the team
    * @returns {boolean} whether it replaces another
    */
@@ -111,7 +111,7 @@ export class Replacements {
     return true;
   }
 
-  /** All who were asked have answered. */
+  /** Infer the choices, which all have been made. */
   close() {
     for (const replacement of this.asked) {
       if (!replacement) continue;
@@ -129,7 +129,7 @@ export class Replacements {
     this.upkept = false;
   }
 
-  /** @param {string} ident of who is revived */
+  /** @param {string} ident of the revived Pokémon */
   revive(ident) {
     const pokemon = this.tracker.pokemonAt(ident);
     const replacement = pokemon && this.asked[pokemon.side.index];
@@ -143,7 +143,7 @@ export class Replacements {
 
   /**
    * @param {number} at line
-   * @returns {{arriving: Slot[], revived: number}} slots that Pokémon come into next, and the seat of one that is revived
+   * @returns {{arriving: Slot[], revived: number}} the next slots that Pokémon come into, and the seat of a revived one
    */
   nextArrivals(at) {
     const { lines } = this;

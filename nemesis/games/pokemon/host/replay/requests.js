@@ -1,23 +1,23 @@
-// The requests that the server must have sent to a seat, from what the public saw and what the seat knew of its team.
+// Reconstructs the requests that the server sent to a seat, from the public state and the seat's knowledge of its team.
 
 import { GUESSED } from './completion.js';
 import { isDisabled, lockedMove, mayHaveEnded, semiLockedMove, trapOf } from './restrictions.js';
 
+/** @import { Pokemon, Slot } from '../tracker/state.js' */
+/** @import { Tracker } from '../tracker/tracker.js' */
 /** @import { Member } from './completion.js' */
 /** @import { Standing } from './restrictions.js' */
 /** @import { Arrival } from './teams.js' */
-/** @import { Pokemon, Slot } from '../tracker/state.js' */
-/** @import { Tracker } from '../tracker/tracker.js' */
 
 const SHOWN_HP = 100;
 const TRANSFORMED_PP = 5;
-/** What a Pokémon that turned into another has of it. */
+/** What a transformed Pokémon has of the original. */
 const COPIED = GUESSED.ability | GUESSED.moves | (GUESSED.move * 0b1111);
-const UNKNOWN_TYPE = 'unknown'; // it can terastallize, into whatever
+const UNKNOWN_TYPE = 'unknown'; // it can terastallize, into an unknown type
 
-/** @typedef {'' | 'struggles' | 'goes on' | 'is free'} Lookahead what a Pokémon turns out to do next */
+/** @typedef {'' | 'struggles' | 'continues' | 'chooses'} Lookahead what a Pokémon does next, according to the log */
 
-/** One seat of a battle that is read again. */
+/** One seat of a replayed battle. */
 export class SeatReplay {
   /**
    * @param {Tracker} tracker
@@ -25,7 +25,7 @@ export class SeatReplay {
    * @param {Member[]} team in the order of the tracker's team
    * @param {Member[]} foes the other seat's team
    * @param {Arrival[][]} arrivals of each Pokémon of the team
-   * @param {boolean} terastallizes whether the rules let it terastallize
+   * @param {boolean} terastallizes whether the rules allow terastallizing
    */
   constructor(tracker, seat, team, foes, arrivals, terastallizes) {
     this.tracker = tracker;
@@ -35,12 +35,12 @@ export class SeatReplay {
     this.foes = foes;
     this.arrivals = arrivals;
     this.terastallizes = terastallizes;
-    /** @type {Map<Pokemon, {hp: number, cured: boolean}>} what the seat knows better than the public of its bench */
+    /** @type {Map<Pokemon, {hp: number, cured: boolean}>} what only the seat knows about its bench */
     this.benchState = new Map();
     this.dex = tracker.lexicon.dex;
-    /** @type {Map<Slot, string>} the move that was last used in each slot, be it called by another */
+    /** @type {Map<Slot, string>} the last used move of each slot, chosen or called by another */
     this.used = new Map();
-    /** @type {Map<Slot, string>} the move that was last chosen in each slot, other than Struggle */
+    /** @type {Map<Slot, string>} the last chosen move of each slot, other than Struggle */
     this.chosen = new Map();
     /** @type {number[]} numbers of the Pokémon that take part, by their places in the request */
     this.order = team.map((_, number) => number);
@@ -55,7 +55,7 @@ export class SeatReplay {
   }
 
   /**
-   * A Pokémon comes into a slot: it changes places with the one that stood there.
+   * A Pokémon comes into a slot and swaps places with the one that was there.
    * @param {Slot} slot
    */
   arrive(slot) {
@@ -67,16 +67,16 @@ export class SeatReplay {
   }
 
   /**
-   * A Pokémon has left the field. Some abilities heal it then; the public learns of that when it comes back, or never.
-   * If it learned before that the Pokémon was cured, something else did it, and later.
+   * A Pokémon left the field. Some abilities heal it then, which becomes public when it comes back. If a line showed a
+   * cure before that, another effect caused it later.
    * @param {Pokemon} pokemon
-   * @param {string} status that it had
+   * @param {string} status before it left
    * @param {number} line
    */
   rest(pokemon, status, line) {
     const number = this.numberOf(pokemon);
     const next = this.arrivals[number]?.find((arrival) => arrival.line > line);
-    const { ability } = this.team[number]?.told ?? {};
+    const { ability } = this.team[number]?.revealed ?? {};
     const { hp, maxHp } = pokemon;
     const regenerates = !next && ability === 'regenerator' && pokemon.shownAbility !== ability;
     const regenerated = regenerates ? Math.min(maxHp, hp + Math.floor(maxHp / 3)) : hp;
@@ -85,12 +85,12 @@ export class SeatReplay {
     this.benchState.set(pokemon, { hp: next ? next.hp : regenerated, cured });
   }
 
-  /** The two active Pokémon change their places. */
+  /** The two active Pokémon swap places. */
   swap() {
     [this.order[0], this.order[1]] = [this.order[1], this.order[0]];
   }
 
-  /** @returns {Uint16Array} what is guessed of each own Pokémon, in the order of the view */
+  /** @returns {Uint16Array} bits of `GUESSED` for each own Pokémon, in the order of the view */
   guessed() {
     const absent = this.team.map((_, number) => number).filter((number) => !this.order.includes(number));
     return Uint16Array.from([...this.order, ...absent], (number, place) => {
@@ -116,7 +116,7 @@ export class SeatReplay {
 
   /**
    * @param {boolean[]} forced slots whose Pokémon must be replaced
-   * @param {boolean[]} reviving slots that name a fainted Pokémon to revive
+   * @param {boolean[]} reviving slots that choose a fainted Pokémon to revive
    * @returns {any}
    */
   forcedSwitch(forced, reviving) {
@@ -141,7 +141,7 @@ export class SeatReplay {
 
   /**
    * @param {Slot} slot
-   * @returns {boolean} whether the moves that its Pokémon has now are all known
+   * @returns {boolean} whether all current moves of its Pokémon are known
    */
   knowsMoves(slot) {
     const model = slot.transform ? this.memberOf(slot.transform.original) : this.team[this.order[slot.index]];
@@ -178,9 +178,9 @@ export class SeatReplay {
       moves: this.moveIds(slot, member),
       baseAbility: abilityOfForme(shown) || member.ability,
       ability: shownAbility || model.ability,
-      revealedAbility: shownAbility || model.told.ability,
+      revealedAbility: shownAbility || model.revealed.ability,
       item: itemOf(shown, member.item),
-      revealedItem: itemOf(shown, member.told.item),
+      revealedItem: itemOf(shown, member.revealed.item),
       commanding: slot?.volatiles.has('commanding') ?? false,
       reviving,
       teraType: member.tera,
@@ -224,7 +224,7 @@ export class SeatReplay {
       chosen: this.chosen.get(slot) ?? '',
     };
     const bound = lockedMove(tracker, standing);
-    const hard = lookahead === 'is free' && mayHaveEnded(tracker, standing) ? '' : bound;
+    const hard = lookahead === 'chooses' && mayHaveEnded(tracker, standing) ? '' : bound;
     const locked = hard || semiLockedMove(tracker, standing);
     /** @type {any[]} */
     let moves = locked ? [{ id: locked }] : this.offered(standing);
@@ -238,7 +238,7 @@ export class SeatReplay {
     return {
       moves,
       ...(unsure ? { unsure } : {}),
-      // Of what is hidden, the request tells only as much as that it may be, and that only to whoever chooses last.
+      // A request shows a hidden trap only as a possibility, and only to the last slot that chooses.
       ...(hard || trap === 'open' || (trap === 'hidden' && !last) ? { trapped: true } : {}),
       ...(!hard && last && trap && trap !== 'open' ? { maybeTrapped: true } : {}),
       ...(free ? { canTerastallize: member.tera || UNKNOWN_TYPE } : {}),
@@ -250,7 +250,7 @@ export class SeatReplay {
    * @returns {string}
    */
   abilityOf(foe) {
-    return foe.ability || this.memberOf(foe)?.told.ability || foe.shownAbility;
+    return foe.ability || this.memberOf(foe)?.revealed.ability || foe.shownAbility;
   }
 
   /**
@@ -268,7 +268,8 @@ export class SeatReplay {
       const { basePp, maxPp } = lexicon.move(id);
       if (slot.transform) {
         const full = Math.min(TRANSFORMED_PP, basePp);
-        return { id, pp: Math.max(0, full - slot.moves.spentOn(id)), maxpp: lexicon.generation >= 5 ? full : maxPp, guessed };
+        const pp = Math.max(0, full - slot.moves.spentOn(id));
+        return { id, pp, maxpp: lexicon.generation >= 5 ? full : maxPp, guessed };
       }
       const spent = slot.mimic?.id === id ? slot.mimic.spent : shown.moves.spentOn(id);
       return { id, pp: Math.max(0, maxPp - spent), maxpp: maxPp, guessed };
@@ -286,7 +287,7 @@ export class SeatReplay {
       return { id, pp, maxpp, target: id ? aimOf(standing, move) : '', disabled, guessed };
     });
     if (!moves.every(({ disabled }) => disabled)) return moves;
-    // Guesses are forbidden only by what forbids any move but one, lest nothing seem to be left.
+    // A guessed move is disabled only by effects that allow a single move. Otherwise no move might be left.
     const nothing = this.dex.moves.get('');
     return moves.map((move) => {
       return move.guessed ? { ...move, disabled: isDisabled(this.tracker, standing, nothing) } : move;
@@ -297,7 +298,7 @@ export class SeatReplay {
 /**
  * @param {Standing} standing
  * @param {any} move
- * @returns {string} what it aims at just now
+ * @returns {string} its current target type
  */
 function aimOf({ slot, shown }, move) {
   if (move.id === 'curse') {
@@ -321,7 +322,7 @@ function detailsOf(species, { level, gender }) {
 
 /**
  * @param {Pokemon | undefined} shown
- * @returns {string} the ability that came with a change of forme, or ''
+ * @returns {string} the ability of a changed forme, or ''
  */
 function abilityOfForme(shown) {
   return shown && shown.species !== shown.baseSpecies ? shown.species.onlyAbility : '';
@@ -338,7 +339,7 @@ function conditionOf(shown, { maxHp }, benchState) {
   const whole = maxHp || SHOWN_HP;
   if (!shown?.maxHp) return `${whole}/${whole}`;
   const parts = benchState?.hp ?? shown.hp;
-  // It is shown rounded up, but 99 per cent also stand for what is almost all.
+  // Shown HP are rounded up, except that 99 percent also stand for anything just below full HP.
   const exactly = whole === shown.maxHp || parts >= shown.maxHp - 1;
   const hp = exactly ? parts : parts - 0.5;
   const exact = Math.max(1, Math.round((hp * whole) / shown.maxHp));
@@ -348,7 +349,7 @@ function conditionOf(shown, { maxHp }, benchState) {
 
 /**
  * @param {Pokemon | undefined} shown
- * @param {string} initial that it had from the start
+ * @param {string} initial at the start
  * @returns {string}
  */
 function itemOf(shown, initial) {

@@ -1,6 +1,6 @@
-// What keeps a Pokémon from choosing freely: moves that go on by themselves, moves that are disabled, and traps.
+// Restrictions on the choices of a Pokémon: locked moves, disabled moves, and traps.
 //
-// The simulator writes all this into a request. Here it follows from what the public saw and what the seat knows.
+// The simulator writes them into requests. Here they are inferred from the public state and the seat's knowledge.
 
 /** @import { Pokemon, Slot } from '../tracker/state.js' */
 /** @import { Tracker } from '../tracker/tracker.js' */
@@ -14,16 +14,16 @@ const FIRST_GENERATION_WITH_UNTRAPPABLE_GHOSTS = 6;
  * One own Pokémon on the field, as its seat knows it.
  * @typedef {object} Standing
  * @property {Slot} slot
- * @property {Pokemon} shown what the public knows of it
- * @property {string} item as far as it is told
- * @property {string} ability as far as it is told
+ * @property {Pokemon} shown its public state
+ * @property {string} item as far as it is revealed
+ * @property {string} ability as far as it is revealed
  * @property {{id: string, pp: number, maxpp: number, guessed: boolean}[]} moves
- * @property {string} used the move that was last used, be it called by another
- * @property {string} chosen the move that was last chosen, other than Struggle
+ * @property {string} used the last used move, chosen or called by another
+ * @property {string} chosen the last chosen move, other than Struggle
  */
 
 /**
- * A move that the Pokémon goes on with, without any choice.
+ * A move that the Pokémon has to continue.
  * @param {Tracker} tracker
  * @param {Standing} standing
  * @returns {string} its id, or ''
@@ -39,18 +39,18 @@ export function lockedMove({ lexicon }, { slot, used }) {
 }
 
 /**
- * Outrage and its like last two or three turns, and the public does not always see that they are over.
+ * Outrage and similar moves last two or three turns, and their end is not always public.
  * @param {Tracker} tracker
  * @param {Standing} standing
  * @returns {boolean}
  */
 export function mayHaveEnded({ turn }, { slot }) {
-  const began = slot.volatiles.get('lockedmove');
-  return began !== undefined && turn - began > 1;
+  const started = slot.volatiles.get('lockedmove');
+  return started !== undefined && turn - started > 1;
 }
 
 /**
- * A move that is all there is besides switching, in the first generations.
+ * In the first generations, the only move besides switching.
  * @param {Tracker} tracker
  * @param {Standing} standing
  * @returns {string} its id, or ''
@@ -61,7 +61,7 @@ export function semiLockedMove(tracker, { slot, shown }) {
   if (generation > 1) return '';
   const foe = tracker.sides[1 - slot.side.index].slots[0];
   const asleep = shown.status === 'slp' || shown.status === 'frz';
-  // Wrap and its like bind both for one turn to be sure; whether they go on, neither can tell.
+  // Wrap and similar moves bind both Pokémon for at least one turn. Neither seat knows whether they continue.
   if (boundLastTurn(tracker, foe) && tracker.lexicon.move(slot.lastMove).binds) return asleep ? 'fight' : slot.lastMove;
   return asleep || boundLastTurn(tracker, slot) ? 'fight' : '';
 }
@@ -69,7 +69,7 @@ export function semiLockedMove(tracker, { slot, shown }) {
 /**
  * @param {Tracker} tracker
  * @param {Slot} slot
- * @returns {boolean} whether its Pokémon was bound in the turn before
+ * @returns {boolean} whether its Pokémon was bound in the previous turn
  */
 function boundLastTurn({ turn }, { volatiles }) {
   return volatiles.get('partiallytrapped') === turn - 1;
@@ -79,7 +79,7 @@ function boundLastTurn({ turn }, { volatiles }) {
  * @param {Tracker} tracker
  * @param {Standing} standing
  * @param {any} move of the dex
- * @returns {boolean} whether the request forbids the move
+ * @returns {boolean} whether the request disables the move
  */
 export function isDisabled(tracker, standing, move) {
   const { slot, item, ability, moves, chosen } = standing;
@@ -106,9 +106,9 @@ export function isDisabled(tracker, standing, move) {
 /**
  * @param {Tracker} tracker
  * @param {Standing} standing
- * @param {(foe: Pokemon) => string} abilityOf what a foe's ability is, as far as the log ever tells
- * @returns {'' | 'open' | 'hidden' | 'maybe' | 'unknown'} whether it is trapped, by something that its seat can see or not;
- *   `maybe` is not, though its seat cannot be sure, and of `unknown` nobody can tell
+ * @param {(foe: Pokemon) => string} abilityOf the ability of a foe, as far as the log reveals it
+ * @returns {'' | 'open' | 'hidden' | 'maybe' | 'unknown'} whether it is trapped, visibly to its seat or not; `maybe`
+ *   if it is not trapped but its seat cannot know that, and `unknown` if the log does not show it
  */
 export function trapOf(tracker, standing, abilityOf) {
   const { slot, item, shown } = standing;
@@ -130,7 +130,8 @@ export function trapOf(tracker, standing, abilityOf) {
       const { abilities } = tracker.lexicon.dex.species.get((foe.shownSpecies ?? foe.pokemon.species).id);
       /** @type {string[]} */
       const names = generation > 2 ? Object.values(abilities ?? {}) : [];
-      if (names.some((name) => tracker.lexicon.id(name) === ability)) trap = actual && trap !== 'unknown' ? 'maybe' : 'unknown';
+      if (!names.some((name) => tracker.lexicon.id(name) === ability)) continue;
+      trap = actual && trap !== 'unknown' ? 'maybe' : 'unknown';
     }
   }
   return trap;
@@ -140,7 +141,7 @@ export function trapOf(tracker, standing, abilityOf) {
  * @param {string} trap an ability
  * @param {Standing} standing
  * @param {string[]} types
- * @returns {boolean} whether it holds such a Pokémon
+ * @returns {boolean} whether it traps such a Pokémon
  */
 function canTrap(trap, { slot, item, ability }, types) {
   if (trap === 'shadowtag') return ability !== 'shadowtag';

@@ -1,55 +1,57 @@
-// What each seat knew of its own team from the start, as far as the log ever tells.
+// What each seat knew about its own team from the start, as far as the whole log reveals it.
 //
-// The log is read to its end by a tracker of its own. Open team sheets tell nearly all; else a set is what was seen of it.
+// A separate tracker reads the log to its end. Open team sheets reveal nearly everything; without them, a set consists
+// of what was seen of it.
 
 import { NONE } from '../tracker/state.js';
 import { Tracker } from '../tracker/tracker.js';
 import { ReplayError, guarded } from './log.js';
 
-/** @import { Log } from './log.js' */
 /** @import { SpeciesFacts } from '../tracker/lexicon.js' */
 /** @import { Pokemon } from '../tracker/state.js' */
+/** @import { Log } from './log.js' */
 
 const MOVES = 4;
 const TEAM = 6;
 const HIDDEN_FORME = /^\|poke\|p[12]\|[^|]*-\*/;
-/** Lines by which a Pokémon gets an item that it did not have from the start. */
-const TRANSFER =
-  /\[from\] ?(move: (Trick|Switcheroo|Thief|Covet|Bestow|Recycle)|ability: (Magician|Pickpocket|Harvest|Pickup|Symbiosis))/;
+/** Lines that give a Pokémon an item that it did not have at the start. */
+const TRANSFERRING_MOVES = 'Trick|Switcheroo|Thief|Covet|Bestow|Recycle';
+const TRANSFERRING_ABILITIES = 'Magician|Pickpocket|Harvest|Pickup|Symbiosis';
+const TRANSFER = new RegExp(`\\[from\\] ?(move: (${TRANSFERRING_MOVES})|ability: (${TRANSFERRING_ABILITIES}))`);
 
 /**
- * One Pokémon of a seat. What is undefined was never revealed.
+ * One Pokémon of a seat. Undefined values were never revealed.
  * @typedef {object} Known
  * @property {string} name
  * @property {SpeciesFacts | undefined} species at the start
- * @property {boolean} forme whether it is told which of its species' formes it is
+ * @property {boolean} forme whether its forme is known
  * @property {number} level
  * @property {string} gender
- * @property {string[]} moves those that are known
+ * @property {string[]} moves the known ones
  * @property {boolean} allMoves whether these are all
  * @property {string | undefined} item at the start; '' for none
  * @property {string | undefined} ability
  * @property {string | undefined} nature
  * @property {string | undefined} tera type
- * @property {Arrival[]} arrivals each time that it came in
+ * @property {Arrival[]} arrivals one for each time that it came in
  */
 
 /**
- * A Pokémon comes in, and shows in what state it was on the bench.
+ * A Pokémon comes in and reveals the state that it had on the bench.
  * @typedef {object} Arrival
  * @property {number} line
  * @property {number} hp
  * @property {string} status
- * @property {string} before what the public took its status to be until then
+ * @property {string} before its public status until then
  */
 
 /**
- * What the whole log tells of a seat.
+ * What the whole log reveals about a seat.
  * @typedef {object} Knowledge
  * @property {Known[]} team in the order of the team preview, or of first appearance
  * @property {boolean} sheet whether the log shows the team's sheet
- * @property {boolean} illusionShown whether one that can take the shape of another took part, or may have without a sheet
- * @property {boolean} illusionPossible whether the sheet has such a one, which nobody saw: it may have been there all the same
+ * @property {boolean} illusionShown whether a Pokémon that may have Illusion took part, or might have without a sheet
+ * @property {boolean} illusionPossible whether the team has such a Pokémon, which may have been active unseen
  */
 
 /**
@@ -68,7 +70,7 @@ export function gatherTeams(dex, { lines }) {
   for (const [place, line] of lines.entries()) {
     guarded(lines, place, () => {
       const arrives = line.startsWith('|switch|') || line.startsWith('|drag|');
-      const before = arrives ? new Map(tracker.sides.flatMap(({ team }) => team.map((one) => [one, one.status]))) : null;
+      const before = arrives ? statuses(tracker) : null;
       tracker.read(lines, place, place + 1);
       items.readLine(tracker, line, place);
       if (tracker.sides.some(({ team }) => team.length > 2 * TEAM)) {
@@ -93,7 +95,9 @@ export function gatherTeams(dex, { lines }) {
       const forme = sheets[seat] || pokemon.seen || !hiddenFormes.has(pokemon);
       return { ...knownOf(pokemon, items.of(pokemon), sheets[seat], arrivals.get(pokemon) ?? []), forme };
     });
-    const illusionUsers = team.filter(({ species, baseSpecies }) => species.mayHaveIllusion || baseSpecies.mayHaveIllusion);
+    const illusionUsers = team.filter(
+      ({ species, baseSpecies }) => species.mayHaveIllusion || baseSpecies.mayHaveIllusion,
+    );
     return {
       team: [...known, ...Array.from({ length: Math.min(teamSize, TEAM) - team.length }, unknownMember)],
       sheet: sheets[seat],
@@ -105,7 +109,15 @@ export function gatherTeams(dex, { lines }) {
 }
 
 /**
- * What a Pokémon uses that turned into another, the other has too.
+ * @param {Tracker} tracker
+ * @returns {Map<Pokemon, string>} the public status of every Pokémon
+ */
+function statuses({ sides }) {
+  return new Map(sides.flatMap(({ team }) => team.map((pokemon) => [pokemon, pokemon.status])));
+}
+
+/**
+ * The moves that a transformed Pokémon uses are those of the original.
  * @param {Tracker} tracker
  * @param {string} line of a move
  */
@@ -114,11 +126,11 @@ function revealMoves(tracker, line) {
   if (slot.transform) for (const id of slot.transform.moves.ids) slot.transform.original.moves.reveal(id);
 }
 
-/** The items that Pokémon had from the start. */
+/** The items that Pokémon had at the start. */
 class InitialItems {
   /** @type {Map<Pokemon, string>} */
   items = new Map();
-  /** @type {Map<Pokemon, number>} who got another item before its own was seen, and the line of it */
+  /** @type {Map<Pokemon, number>} those that got another item before their own was seen, with the line */
   changed = new Map();
 
   /**
@@ -134,7 +146,7 @@ class InitialItems {
         if (!itemState || this.items.has(pokemon)) continue;
         const changed = this.changed.get(pokemon);
         if (changed !== undefined) {
-          // The line after it may say what was given in exchange.
+          // The next line may show what was given in exchange.
           if (lastItem && place === changed + 1) this.items.set(pokemon, lastItem);
         } else if (lastItem) this.items.set(pokemon, lastItem);
         else if (transfer) this.changed.set(pokemon, place);
@@ -178,7 +190,7 @@ function knownOf(pokemon, item, sheet, arrivals) {
 }
 
 /**
- * A Sticky Barb goes from one Pokémon to another without a line.
+ * A Sticky Barb moves from one Pokémon to another without a line.
  * @param {Pokemon} pokemon
  * @param {string | undefined} initial
  * @returns {boolean}

@@ -1,13 +1,13 @@
-// What is seen of the choices for one turn, line by line, until the turn is over.
+// Collects what the lines of one turn reveal about the choices for it.
 
-import { noObservation } from './choices.js';
 import { AIMED } from '../battle/requests.js';
 import { isChosen } from '../tracker/actions.js';
+import { noObservation } from './choices.js';
 
-/** @import { Observation } from './choices.js' */
-/** @import { SeatReplay } from './requests.js' */
 /** @import { Pokemon, Slot } from '../tracker/state.js' */
 /** @import { Tracker } from '../tracker/tracker.js' */
+/** @import { Observation } from './choices.js' */
+/** @import { SeatReplay } from './requests.js' */
 
 const GIMMICK_LINES = new Set(['-terastallize', '-mega', '-burst', '-zpower']);
 const REDIRECTS = /^\|-activate\|[^|]*\|ability: (Lightning Rod|Storm Drain)/;
@@ -21,10 +21,10 @@ class Actor {
   constructor(pokemon) {
     this.pokemon = pokemon;
     this.seen = noObservation();
-    this.done = !pokemon || pokemon.fainted; // whether it acted, or cannot
-    this.overridden = false; // whether another move may take the place of the chosen one
-    this.instructed = false; // whether its next move is one that it was told to repeat
-    this.cancelled = false; // whether it lost its turn, and with it a gimmick that nobody saw
+    this.done = !pokemon || pokemon.fainted; // whether it acted or cannot act
+    this.overridden = false; // whether another move may replace the chosen one
+    this.instructed = false; // whether its next move is a repetition by Instruct
+    this.cancelled = false; // whether it lost its turn, perhaps with an unseen gimmick
   }
 }
 
@@ -40,8 +40,8 @@ export class TurnObserver {
     this.request = request;
     this.places = replay.order.slice();
     this.actors = side.slots.slice(0, tracker.activeSlots).map((slot) => new Actor(slot.pokemon));
-    this.unsure = false; // whether the request may have been another
-    this.swapped = false; // whether foes changed their places
+    this.unsure = false; // whether the reconstructed request may be wrong
+    this.swapped = false; // whether foes swapped places
     this.actors.forEach(({ seen }, index) => {
       const { moves, unsure } = request.active[index];
       seen.open = unsure || (!replay.knowsMoves(side.slots[index]) && moves[0]?.pp !== undefined);
@@ -57,14 +57,14 @@ export class TurnObserver {
 
   /**
    * @param {Pokemon | null} pokemon
-   * @returns {Actor | undefined} it, if it has not acted yet
+   * @returns {Actor | undefined} its actor, if it has not acted yet
    */
   waiting(pokemon) {
     return this.actors.find((actor) => actor.pokemon === pokemon && pokemon && !actor.done);
   }
 
   /**
-   * A line that the tracker is about to read.
+   * Process a line before the tracker reads it.
    * @param {string[]} parts
    * @param {string[]} lines
    * @param {number} place
@@ -73,7 +73,7 @@ export class TurnObserver {
     const { tracker, seat } = this.replay;
     const [, type, ident = ''] = parts;
     if (type === 'swap' && tracker.sideAt(ident).index !== seat) this.swapped = true;
-    // Whoever uses a gimmick does so before anybody moves.
+    // All gimmicks are used before the first move.
     if (type === 'move' || type === 'cant') this.ruleOutGimmicks();
     if (!ident.startsWith(`p${seat + 1}`)) return;
     const slot = tracker.slotAt(ident);
@@ -85,7 +85,7 @@ export class TurnObserver {
     else if (type === '-start' && tracker.lexicon.effect(parts[3]).id === 'encore') actor.overridden = true;
     else if (type === '-singleturn' && tracker.lexicon.effect(parts[3]).id === 'instruct') actor.instructed = true;
     else if (type === '-activate' && tracker.lexicon.effect(parts[3]).id === 'commander') this.leave(actor);
-    else if (type === 'faint') this.cancel(actor); // it may be revived, but not to act
+    else if (type === 'faint') this.cancel(actor); // even if it is revived, it does not act
     else if (type === 'drag') actor.done = true;
   }
 
@@ -99,7 +99,7 @@ export class TurnObserver {
   }
 
   /**
-   * @param {Actor} actor who left the field before it could act, be it for the mouth of its ally
+   * @param {Actor} actor that left the field before it could act, perhaps by Commander
    */
   leave(actor) {
     this.cancel(actor);
@@ -108,7 +108,7 @@ export class TurnObserver {
 
   /**
    * @param {Actor} actor
-   * @param {number} number of who came in its place by its choice
+   * @param {number} number of the Pokémon that was chosen to replace it
    */
   switchTo(actor, number) {
     actor.done = true;
@@ -149,7 +149,7 @@ export class TurnObserver {
     const spread = parts.some((part) => part.startsWith('[spread]'));
     const spreads = spread || (id === 'expandingforce' && tracker.terrain?.id === 'psychicterrain');
     if (id === 'dragondarts' || spreads || redirected(lines, place)) return;
-    // What canTrap others than when it was chosen is aimed anew, by chance.
+    // If the target type changes after the choice, the target is random.
     if (id === 'curse' || (id === 'terastarstorm' && seen.gimmick)) return;
     const side = tracker.sides[target.charCodeAt(1) - 49];
     if (side.index === seat) {
@@ -161,14 +161,14 @@ export class TurnObserver {
       return;
     }
     const hit = target.charCodeAt(2) === 58 ? null : tracker.slotAt(target);
-    // Even what was aimed at the own ally goes to whoever draws attention.
+    // Redirection also affects moves that target the ally.
     if (hit && REDIRECTING_VOLATILES.some((volatile) => hit.volatiles.has(volatile))) return;
     if (!hit || this.swapped) {
       seen.targets = [...AIMED.foes];
       return;
     }
     const other = side.slots[1 - hit.index];
-    // What is aimed at an empty slot goes to the other one.
+    // A move that targets an empty slot hits the other one.
     const standing = other.pokemon !== null && !other.pokemon.fainted;
     seen.targets = standing ? [AIMED.foes[hit.index]] : [...AIMED.foes];
   }
@@ -182,7 +182,7 @@ export class TurnObserver {
   readCant(actor, parts, lines, place) {
     const { lexicon } = this.replay.tracker;
     const reason = lexicon.effect(parts[3] ?? '');
-    if (reason.kind === 'ability' && reason.id !== 'truant') return; // the line names who has the ability
+    if (reason.kind === 'ability' && reason.id !== 'truant') return; // the line names the owner of the ability
     if (reason.id === 'slp' && triesToMoveAsleep(lines, place)) return;
     if (takeInstructed(actor)) return;
     actor.done = true;
@@ -196,7 +196,7 @@ export class TurnObserver {
 /**
  * @param {Tracker} tracker
  * @param {string[]} parts of a line of a move
- * @returns {boolean} whether its user chose it, and nothing else brought it about
+ * @returns {boolean} whether its user chose it, and no other effect caused it
  */
 export function isOwn(tracker, parts) {
   tracker.readTags(parts, 5);
@@ -204,8 +204,8 @@ export function isOwn(tracker, parts) {
 }
 
 /**
- * @param {Actor} actor who moves, or tries to
- * @returns {boolean} whether it only does again what it did before, and is yet to do what it chose
+ * @param {Actor} actor that moves or tries to
+ * @returns {boolean} whether this is a repetition by Instruct, and the chosen move is still to come
  */
 function takeInstructed(actor) {
   const { instructed } = actor;
@@ -215,8 +215,8 @@ function takeInstructed(actor) {
 
 /**
  * @param {string[]} lines
- * @param {number} place of a line that says that a Pokémon is asleep
- * @returns {boolean} whether it tries to move all the same
+ * @param {number} place of a line that a Pokémon is asleep
+ * @returns {boolean} whether it tries to move anyway
  */
 function triesToMoveAsleep(lines, place) {
   const ident = lines[place].split('|', 3)[2];
@@ -228,8 +228,8 @@ function triesToMoveAsleep(lines, place) {
 
 /**
  * @param {string[]} lines
- * @param {number} place of a move that names no target
- * @returns {string} the target, if the move is charged and strikes in the same turn
+ * @param {number} place of a move without a target
+ * @returns {string} the target, if the move charges and hits in the same turn
  */
 function targetOfChargedMove(lines, place) {
   const start = `|-anim|${lines[place].split('|', 4).slice(2).join('|')}|`;
@@ -242,7 +242,7 @@ function targetOfChargedMove(lines, place) {
 /**
  * @param {string[]} lines
  * @param {number} place of a move
- * @returns {boolean} whether an ability draws it to its owner
+ * @returns {boolean} whether an ability redirects it
  */
 function redirected(lines, place) {
   for (let next = place + 1; lines[next]?.startsWith('|-'); next++) if (REDIRECTS.test(lines[next])) return true;

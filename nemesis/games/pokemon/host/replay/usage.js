@@ -1,29 +1,28 @@
-// What is usual in a format, by species: counted over what the logs tell of teams.
+// Usage statistics of a format by species, counted over the teams that logs reveal.
 
 import { lexiconOf } from '../tracker/lexicon.js';
 
 /** @import { Knowledge, Known } from './teams.js' */
 
-/** Items that bind their holder, or would tell how long a weather or a screen lasts: too much to updateOwn from a guess. */
+/** Items that restrict the holder's choices or extend a condition. A guess must not have such effects. */
 const NEVER_GUESSED = new Set([
   'choiceband', 'choicescarf', 'choicespecs', 'assaultvest', 'damprock', 'heatrock', 'smoothrock', 'icyrock',
   'terrainextender', 'lightclay',
 ]);
 
 /**
- * How often a species was told to have what, by id.
+ * How often a species was seen with each value, by id.
  * @typedef {object} SpeciesUsage
  * @property {Record<string, number>} [moves]
  * @property {Record<string, number>} [item]
  * @property {Record<string, number>} [ability]
  * @property {Record<string, number>} [tera]
- * @property {Record<string, number>} [team] species that it was seen together with, itself among them
+ * @property {Record<string, number>} [team] teammates, including itself
  */
 
-/** Generations from which on the preview tells the whole team. */
-const FIRST_GENERATION_WITH_PREVIEW = 5;
+const FIRST_GENERATION_WITH_PREVIEW = 5; // which reveals the whole team
 
-/** How often species were told to have what: by species, kind (moves, item, ability, tera, team) and id. */
+/** Counts by species, kind (moves, item, ability, tera, team) and id. */
 export class Usage {
   /** @param {any} dex */
   constructor(dex) {
@@ -35,7 +34,8 @@ export class Usage {
 
   /** @param {Knowledge} knowledge */
   add({ team }) {
-    const seen = team.flatMap(({ species }) => (species && this.dex.species.get(species.id).exists ? [species.id] : []));
+    const exists = (/** @type {string} */ id) => this.dex.species.get(id).exists;
+    const seen = team.flatMap(({ species }) => (species && exists(species.id) ? [species.id] : []));
     for (const known of team) if (seen.includes(known.species?.id ?? '')) this.count(known);
     if (this.dex.gen >= FIRST_GENERATION_WITH_PREVIEW) return;
     for (const one of seen) for (const other of seen) this.note(one, 'team', other);

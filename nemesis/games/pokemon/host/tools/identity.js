@@ -9,9 +9,9 @@ import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 
+import { loadSimulator } from '../simulator.js';
 import { playRandomly, seededRandom, startBattle } from './play.js';
 import { generatedTeam, wildTeam } from './random-teams.js';
-import { loadSimulator } from '../simulator.js';
 
 /** @import { Simulator } from '../simulator.js' */
 

@@ -10,9 +10,9 @@ import { createInterface } from 'node:readline';
 
 import { actionSpace } from '../battle/actions.js';
 import { maskSize, setIndices } from '../battle/masks.js';
+import { loadSimulator } from '../simulator.js';
 import { seededRandom, startBattle } from './play.js';
 import { generatedTeam, wildTeam } from './random-teams.js';
-import { loadSimulator } from '../simulator.js';
 
 const simulator = loadSimulator({ overlay: false });
 

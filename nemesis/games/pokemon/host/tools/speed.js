@@ -1,5 +1,5 @@
-// Measures the simulator alone on one core, in decisions per second of its own CPU time. A decision is one answer of one
-// seat. Actions are uniformly random legal ones; the time to list and sample them is not counted.
+// Measures the simulator alone on one core, in decisions per second of its own CPU time. A decision is one answer of
+// one seat. Actions are uniformly random legal ones; the time to list and sample them is not counted.
 //
 //   node tools/speed.js --format gen9ou --slots 1 --brought 6 --seconds 10 --overlay 1 [--teams FILE] [--seed N]
 
@@ -8,8 +8,8 @@ import { parseArgs } from 'node:util';
 
 import { actionSpace } from '../battle/actions.js';
 import { maskSize, setIndices } from '../battle/masks.js';
-import { seededRandom } from './play.js';
 import { loadSimulator } from '../simulator.js';
+import { seededRandom } from './play.js';
 
 const WARM_UP = 0.5; // as a share of the measured time
 const TURN_LIMIT = 1000;

@@ -1,18 +1,18 @@
 // Plays seeded battles and prints what each seat sees at each decision: protocol lines, request and view record.
 //
 // Reads one job from standard input and writes one JSON line per battle. In addition to the view of the battle's own
-// tracker, it can print the same view from other trackers: `followed` from one that reads only the lines and requests of
-// that seat as text, `mirrored` from one that reads the same battle with the seats swapped. `known` is a fingerprint of
-// everything that was sent to the seat so far.
+// tracker, it can print the same view from other trackers: `followed` from one that reads only the lines and requests
+// of that seat as text, `mirrored` from one that reads the same battle with the seats swapped. `known` is a fingerprint
+// of everything that was sent to the seat so far.
 
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
-import { randomChoice, seededRandom, startBattle } from './play.js';
-import { generatedTeam, wildTeam } from './random-teams.js';
 import { loadSimulator } from '../simulator.js';
 import { Tracker } from '../tracker/tracker.js';
 import { viewWriter } from '../view/writer.js';
+import { randomChoice, seededRandom, startBattle } from './play.js';
+import { generatedTeam, wildTeam } from './random-teams.js';
 
 /**
  * @typedef {object} Job

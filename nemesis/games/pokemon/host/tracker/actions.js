@@ -202,8 +202,9 @@ export function loseTurn(tracker, slot, reason) {
   endUntilMove(slot);
   tracker.actor = tracker.acting = null;
   slot.streak = 0;
-  if (!first || INTERRUPTS_IN_FIRST_GENERATION.has(reason)) slot.volatiles.delete('twoturnmove');
-  if (first && INTERRUPTS_IN_FIRST_GENERATION.has(reason)) for (const id of ['bide', 'lockedmove']) slot.volatiles.delete(id);
+  const interrupts = INTERRUPTS_IN_FIRST_GENERATION.has(reason);
+  if (!first || interrupts) slot.volatiles.delete('twoturnmove');
+  if (first && interrupts) for (const id of ['bide', 'lockedmove']) slot.volatiles.delete(id);
   return tracker.beginAction(slot, 'cannot_move');
 }
 

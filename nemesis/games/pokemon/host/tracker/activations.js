@@ -1,8 +1,8 @@
 // `-activate` and `-block` lines of abilities, items and moves.
 
-import { noteOutcome, OUTCOME } from './outcomes.js';
 import { endLevitation, GUARDS_SIDE, learnByMimic } from './effects.js';
 import { changeAbility, gainItem, loseItem, noteAbility, noteItem } from './items.js';
+import { noteOutcome, OUTCOME } from './outcomes.js';
 
 /** @import { Effect } from './lexicon.js' */
 /** @import { Pokemon, Slot } from './state.js' */

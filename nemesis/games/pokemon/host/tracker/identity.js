@@ -49,8 +49,8 @@ export function arriving({ side, index }, name, details) {
 }
 
 /**
- * Two active Pokémon have the same name, so one is an Illusion. An Illusion shows the last Pokémon of the party, so it is
- * the one that came in first, unless it comes into the first slot with no one left on the bench.
+ * Two active Pokémon have the same name, so one is an Illusion. An Illusion shows the last Pokémon of the party, so it
+ * is the one that came in first, unless it comes into the first slot with no one left on the bench.
  * @param {Pokemon} namesake
  * @param {number} index of the slot that the second one comes into
  * @param {string} name

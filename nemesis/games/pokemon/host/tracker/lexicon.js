@@ -26,7 +26,7 @@
  * @property {string} id
  * @property {number} basePp without PP Ups
  * @property {number} maxPp
- * @property {'single' | 'foes' | 'none'} aim what it hits: a single target, all foes, or nothing that Pressure applies to
+ * @property {'single' | 'foes' | 'none'} aim for Pressure: at a single target, all foes, or neither
  * @property {boolean} named whether the line names its target
  * @property {boolean} inMoveset whether it can be in a moveset: not Struggle, no Z-move and no Max move
  * @property {boolean} locks whether it locks its user, as Outrage does

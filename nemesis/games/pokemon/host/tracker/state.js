@@ -1,10 +1,10 @@
 // The public state: sides, their Pokémon, and the active slots.
 //
-// A Pokémon holds the state that it keeps on the bench, a slot the state that ends when its Pokémon leaves. This keeps a
-// Zoroark with Illusion simple: the slot's state is correct for both seats, and only the identity of its Pokémon is not.
+// A Pokémon holds the state that it keeps on the bench, a slot the state that ends when its Pokémon leaves. This keeps
+// Illusion simple: the state of the slot is correct for both seats, and only the identity of its Pokémon is wrong.
 
-/** @import { Details, SpeciesFacts } from './lexicon.js' */
 /** @import { Duration } from './durations.js' */
+/** @import { Details, SpeciesFacts } from './lexicon.js' */
 
 export const BOOSTS = ['atk', 'def', 'spa', 'spd', 'spe', 'accuracy', 'evasion'];
 export const NONE = 2; // item states: 0 unknown, 1 held, 2 none

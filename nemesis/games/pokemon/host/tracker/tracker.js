@@ -1,8 +1,8 @@
 // The public state of one battle, from its protocol lines alone.
 //
 // One tracker serves both seats: it holds what is public about each side, and a view adds the contents of the seat's
-// request to the seat's own side. The tracker reads nothing of the simulator but its lines, so it works for live battles
-// and replays, too.
+// request to the seat's own side. The tracker reads nothing of the simulator but its lines, so it works for live
+// battles and replays, too.
 
 import { actionLines } from './actions.js';
 import { activationLines } from './activations.js';
@@ -17,8 +17,8 @@ import { Side } from './state.js';
 import { teamLines } from './team.js';
 import { turnLines } from './turns.js';
 
-/** @import { Dex, Effect } from './lexicon.js' */
 /** @import { Duration } from './durations.js' */
+/** @import { Dex, Effect } from './lexicon.js' */
 /** @import { Pokemon, Slot } from './state.js' */
 /** @typedef {(tracker: Tracker, parts: string[]) => void} Handler */
 

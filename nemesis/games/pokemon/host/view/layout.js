@@ -23,7 +23,9 @@ export function offsets(title, { fields }, written) {
   const missing = written.filter((name) => !(name in fields));
   if (missing.length) throw new Error(`The layout lacks fields of the ${title} block: ${missing.join(', ')}.`);
   const unwritten = Object.keys(fields).filter((name) => !written.includes(/** @type {Name} */ (name)));
-  if (unwritten.length) throw new Error(`The host does not write these fields of the ${title} block: ${unwritten.join(', ')}.`);
+  if (unwritten.length) {
+    throw new Error(`The host does not write these fields of the ${title} block: ${unwritten.join(', ')}.`);
+  }
   return /** @type {Record<Name, number>} */ (Object.fromEntries(written.map((name) => [name, fields[name][0]])));
 }
 

@@ -1,7 +1,7 @@
 // Writes view records: what one seat can know at one decision, as one row of small integers.
 //
-// The layout comes from Python. Facts about the foe come from the public lines that the tracker reads. Exact facts about
-// the seat's own side come from its request.
+// The layout comes from Python. Facts about the foe come from the public lines that the tracker reads. Exact facts
+// about the seat's own side come from its request.
 
 import { OUTCOME } from '../tracker/outcomes.js';
 import { updateMemory } from '../tracker/own.js';
