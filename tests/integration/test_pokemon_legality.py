@@ -26,7 +26,7 @@ FORMATS = [
 @pytest.fixture(scope="module")
 def ask():
     found = node.find_node("bundled")
-    command = [found.node, node.installed_host(found) / "legality.js"]
+    command = [found.node, node.installed_host(found) / "tools/legality.js"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
 
         def ask(**job):

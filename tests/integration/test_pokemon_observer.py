@@ -125,5 +125,5 @@ def test_an_action_is_worded_as_the_server_wants_it():
         observer.observe([News("one", first["seat"], first["lines"], first["request"], 0)])
         assert observer.choices(["one", "one"], np.array([0, 9])) == ["move 1", "switch 2"]
         observer.forget(["one"])
-        with pytest.raises(Exception, match="Nothing was asked in the battle one"):
+        with pytest.raises(Exception, match="There was no request in the battle one yet"):
             observer.choices(["one"], np.array([0]))

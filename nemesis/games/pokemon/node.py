@@ -24,6 +24,7 @@ from filelock import FileLock
 from nemesis.core.errors import UserError
 
 HOST = Path(__file__).parent / "host"
+_SOURCES = ("*.js", "*/*.js", "*.json", ".npmrc")  # what ships with the package; nothing of node_modules matches
 _MARKER = Path("node_modules", ".nemesis")  # says which lock file the packages were installed from
 _LEAST_VERSION = 20
 _INSTALL_TIMEOUT = 600
@@ -100,14 +101,19 @@ def cache_folder() -> Path:
 def _host_folder() -> Path:
     if os.access(HOST, os.W_OK):
         return HOST
-    sources = sorted(path for path in HOST.iterdir() if path.is_file())
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
-    folder = cache_folder() / f"host-{digest}"
+    files = (path for pattern in _SOURCES for path in HOST.glob(pattern) if path.is_file())
+    sources = sorted(path.relative_to(HOST) for path in files)
+    digest = hashlib.sha256()
+    for path in sources:
+        digest.update(f"{path}\0".encode() + hashlib.sha256((HOST / path).read_bytes()).digest())
+    folder = cache_folder() / f"host-{digest.hexdigest()[:16]}"
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as made:
             for path in sources:
-                shutil.copy(path, made)
+                copy = Path(made, path)
+                copy.parent.mkdir(exist_ok=True)
+                shutil.copy(HOST / path, copy)
             with contextlib.suppress(OSError):  # another process was faster
                 Path(made).rename(folder)
     return folder

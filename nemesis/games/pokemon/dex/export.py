@@ -2,8 +2,9 @@
 
     python -m nemesis.games.pokemon.dex.export
 
-`host/dex.js` prints the plain facts of every mod; here each becomes the numbers of its columns. A few effects exist in
-the dex as program text only. Those of items are read from their descriptions; those of moves and abilities are listed.
+`host/tools/dex.js` prints the plain facts of every mod; here each becomes the numbers of its columns. A few effects
+exist in the dex as program text only. Those of items are read from their descriptions; those of moves and abilities are
+listed.
 """
 
 import json
@@ -157,7 +158,7 @@ def write(index: Index, arrays: Mapping[str, npt.NDArray[np.int16]]) -> None:
 def _dex_of_host() -> Iterator[Any]:
     node = find_node("bundled")
     host = installed_host(node)
-    outcome = subprocess.run([str(node.node), "dex.js"], cwd=host, capture_output=True, text=True, check=False)  # noqa: S603
+    outcome = subprocess.run([str(node.node), "tools/dex.js"], cwd=host, capture_output=True, text=True, check=False)  # noqa: S603
     if outcome.returncode:
         raise UserError(f"The simulator's dex cannot be read:\n{outcome.stderr.strip()}")
     return map(json.loads, outcome.stdout.splitlines())

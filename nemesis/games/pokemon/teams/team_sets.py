@@ -38,7 +38,7 @@ from nemesis.games.pokemon.teams.team_files import (
 _log = logging.getLogger(__name__)
 
 Split: TypeAlias = Literal["train", "held_out", "all"]
-# Format and texts of teams → for each, {"packed": team} or {"problems": [sentence, …]}; `host/teams.js` answers it.
+# Format and texts of teams → for each, {"packed": team} or {"problems": [sentence, …]}; see `host/battle/teams.js`.
 Check: TypeAlias = Callable[[str, list[str]], Sequence[Mapping[str, Any]]]
 
 _Verdict: TypeAlias = tuple[str | None, tuple[str, ...]]  # packed team, problems
@@ -264,7 +264,7 @@ def _verdict(answer: Mapping[str, Any]) -> _Verdict:
 
 
 def _cache_file(battle_format: str, texts: Sequence[str]) -> Path:
-    validator = [(HOST / name).read_bytes() for name in ("package-lock.json", "teams.js")]
+    validator = [(HOST / name).read_bytes() for name in ("package-lock.json", "battle/teams.js")]
     question = json.dumps([battle_format, *texts]).encode()
     digest = hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in (*validator, question)))
     return cache_folder() / "teams" / f"{digest.hexdigest()}.json"

@@ -9,8 +9,8 @@ The 90 actions of team preview pick two leads and two others out of six, in lexi
 
 *Places* are those of the request, in which view records keep the own Pokémon, counted from 0; only texts count from 1,
 as Showdown does. A switch names a place, but in doubles with more than four Pokémon the four switches name the bench,
-or the fainted ones in the order of their places while one of them is revived. `host/actions.js` holds the same spaces
-and knows which actions a request allows.
+or the fainted ones in the order of their places while one of them is revived. `host/battle/actions.js` holds the
+same spaces and knows which actions a request allows.
 """
 
 import re
@@ -92,10 +92,6 @@ class ActionSpace:
         first = np.argsort(~fainted, axis=1, kind="stable")[:, :SWITCHES]
         revived = np.where(np.arange(SWITCHES) < fainted.sum(axis=1, keepdims=True), first, -1)
         return np.where(reviving[:, None], revived, usual)
-
-    def unpack(self, packed: npt.NDArray[np.uint8]) -> BoolArray:
-        """Unfold masks as the host packs them, lowest bit first: (n, byte) → (n, action)."""
-        return np.unpackbits(packed, axis=1, count=self.size, bitorder="little").view(np.bool_)
 
     def moved(self, order: IntArray, places: IntArray | None = None) -> npt.NDArray[np.int16]:
         """Return which index every action gets when the own Pokémon change their order: (n, action).
