@@ -25,7 +25,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, TypeAlias
 
-from benchmarks.report import MeasurementError, option_parser, print_table, run, write_figures
+from benchmarks.report import MeasurementError, option_parser, print_table, progress, run, write_figures
 
 BAR = 0.95
 SLOWER = 3  # exit code
@@ -73,9 +73,9 @@ class Side:
 
     def measure(self, seed: int) -> dict[str, float]:
         """Run both benchmarks and return our figures."""
-        _say(f"  {self.name}: training loop …")
+        progress(f"  {self.name}: training loop …")
         training = _report(self.root, TRAINING, ["--quick", *self.training_options, "--seed", str(seed)])
-        _say(f"  {self.name}: learner …")
+        progress(f"  {self.name}: learner …")
         learner = _report(self.root, LEARNER, [*self.learner_options, "--seed", str(seed)])
         try:
             return training_figures(training) | learner_figures(learner)
@@ -101,7 +101,7 @@ def main() -> None:
             for name, path in (("checkout", CHECKOUT), (options.commit, root))
         )
         if not _share_node_packages(root):
-            _say(f"{options.commit}: installing its Node packages …")
+            progress(f"{options.commit}: installing its Node packages …")
             _report(root, TRAINING, ["--quick", *other.training_options])
         measured = list(_turns(checkout, other, turns, options.seed))
     comparisons, unpaired = compare(measured)
@@ -171,7 +171,7 @@ def worktree(commit: str) -> Iterator[Path]:
 
 def _turns(checkout: Side, other: Side, turns: int, seed: int) -> Iterator[Turn]:
     for number in range(turns):
-        _say(f"Turn {number + 1} of {turns}")
+        progress(f"Turn {number + 1} of {turns}")
         if number % 2 == 0:
             yield Turn(checkout=checkout.measure(seed), commit=other.measure(seed))
         else:
@@ -246,10 +246,6 @@ def _git(*arguments: str) -> str:
     if outcome.returncode:
         raise MeasurementError(f"git {' '.join(arguments)} failed: {outcome.stderr.strip()}")
     return outcome.stdout.strip()
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -63,6 +63,17 @@ def write_figures(path: Path, figures: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
 
+def progress(line: str) -> None:
+    """Print what is being measured now."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def warn_if_busy() -> None:
+    """Print a warning if other processes use the machine."""
+    if (load := os.getloadavg()[0]) > 0.5:
+        progress(f"The machine is already busy (load {load:.1f}), so the figures will be too low.")
+
+
 def machine() -> str:
     """Describe in one line what the figures were measured on."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

@@ -9,8 +9,6 @@ A decision is one answer of one seat to one request. Both sides learn only from 
 the share of wall time in which our learner had nothing to learn from. `--no-peer` measures our side alone.
 """
 
-import os
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -23,7 +21,15 @@ import torch
 
 from benchmarks.pokemon_peer import Setting, peer_rates
 from benchmarks.pokemon_speed import format_teams
-from benchmarks.report import MeasurementError, option_parser, print_table, run, write_figures
+from benchmarks.report import (
+    MeasurementError,
+    option_parser,
+    print_table,
+    progress,
+    run,
+    warn_if_busy,
+    write_figures,
+)
 from nemesis.core.config import build_config
 from nemesis.games.pokemon.formats import find_format
 from nemesis.training.config import RunConfig
@@ -71,8 +77,7 @@ def main() -> None:
     )
     parser.add_argument("--no-peer", action="store_true", help="measure our loop only, not the one on poke-env")
     options = parser.parse_args()
-    if (load := os.getloadavg()[0]) > 0.5:
-        _say(f"The machine is already busy (load {load:.1f}), so the figures will be too low.")
+    warn_if_busy()
     formats: Sequence[str] = options.formats or (FORMATS[:1] if options.quick else FORMATS)
     budget = QUICK if options.quick else FULL
     figures = {
@@ -105,7 +110,7 @@ def loop_config(battle_format: str, actors: int, budget: Budget, seed: int) -> R
 def _our_figures(battle_format: str, budget: Budget, seed: int) -> dict[str, Any]:
     speeds: dict[int, LoopSpeed] = {}
     for actors in ACTORS:
-        _say(f"{battle_format}: our loop with {actors or 'no'} actor beside the learner …")
+        progress(f"{battle_format}: our loop with {actors or 'no'} actor beside the learner …")
         speeds[actors] = _loop_speed(loop_config(battle_format, actors, budget, seed), budget)
     actors, best = max(speeds.items(), key=lambda pair: pair[1].decisions)
     return {
@@ -119,7 +124,7 @@ def _our_figures(battle_format: str, budget: Budget, seed: int) -> dict[str, Any
 
 
 def _peer_figures(battle_format: str, budget: Budget, seed: int) -> dict[str, Any]:
-    _say(f"{battle_format}: the loop on poke-env …")
+    progress(f"{battle_format}: the loop on poke-env …")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "config.json"
         file.write_text(loop_config(battle_format, 0, budget, seed).model_dump_json(), encoding="utf-8")
@@ -163,10 +168,6 @@ def _step_for(training: Run, seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         training.step()
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
