@@ -80,9 +80,7 @@ class Side:
         try:
             return training_figures(training) | learner_figures(learner)
         except KeyError as error:
-            raise MeasurementError(
-                f"The benchmarks of {self.name} report no {error}, so they cannot be read."
-            ) from None
+            raise MeasurementError(f"The benchmarks of {self.name} do not report {error}.") from None
 
 
 def main() -> None:
