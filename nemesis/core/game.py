@@ -146,7 +146,7 @@ class MatchPool(Protocol):
         ...
 
     def send(self, actions: IntArray) -> None:
-        """Answer the decisions of the last `recv`, row by row, even if there are none."""
+        """Answer the decisions of the last `recv`, row by row, even if there are none; the array stays the caller's."""
         ...
 
     def snapshot(self) -> Arrays:
