@@ -6,10 +6,11 @@ from typing import TypeAlias
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
+from nemesis.core.plugins import is_import
 from nemesis.play.players import Player
-from nemesis.play.policy_players import PlayOptions, open_player
+from nemesis.play.policy_players import PlayOptions, open_policy_player
 from nemesis.play.scripted import open_opponent, opponent_names
-from nemesis.storage.policy_files import SHIPPED, policy_path
+from nemesis.storage.policies import SHIPPED
 
 OpenOpponent: TypeAlias = Callable[[int], Player]
 """Returns the opponent for a seed."""
@@ -22,10 +23,11 @@ def opponent_for(game: Game, opponent: str | Path | Player, slots: int) -> OpenO
     name = str(opponent)
     if name in opponent_names(game):
         return lambda seed: open_opponent(game, name, seed)
-    if not name.startswith(SHIPPED) and not Path(name).exists():
-        raise UserError(
-            f"There is no opponent '{name}': {game.spec.name} has {', '.join(opponent_names(game))}, and there is no "
-            "policy at that path."
-        )
-    path = policy_path(name)
-    return lambda seed: open_player(path, game, slots, seed, PlayOptions())
+    if name.startswith(SHIPPED) or Path(name).exists():
+        return lambda seed: open_policy_player(name, game, slots, seed, PlayOptions())
+    if is_import(name):
+        return lambda seed: open_opponent(game, name, seed)
+    raise UserError(
+        f"There is no opponent '{name}': {game.spec.name} has {', '.join(opponent_names(game))}, there is no policy at "
+        "that path, and a function of your own is written as module:attribute."
+    )
