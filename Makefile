@@ -22,12 +22,12 @@ setup: .venv/installed-dev
 
 .venv/installed: .venv/bin/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
-	$(BIN)/python -c 'from nemesis.games.pokemon.hosts.node import set_up; set_up()'
+	$(BIN)/python -c 'from nemesis.games.pokemon.node import set_up; set_up()'
 	touch $@
 
 .venv/installed-dev: .venv/installed
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,wandb,benchmarks]'
-	$(BIN)/python -c 'from nemesis.games.pokemon.hosts.node import set_up; set_up(development=True)'
+	$(BIN)/python -c 'from nemesis.games.pokemon.node import set_up; set_up(development=True)'
 	touch $@
 
 clean:

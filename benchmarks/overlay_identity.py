@@ -10,7 +10,7 @@ import subprocess
 from typing import Any
 
 from benchmarks.report import MeasurementError, option_parser, print_table, run, write_figures
-from nemesis.games.pokemon.hosts.node import find_node, installed_host
+from nemesis.games.pokemon.node import find_node, installed_host
 
 BATTLES, QUICK_BATTLES = 2000, 60
 

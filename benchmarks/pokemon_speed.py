@@ -33,7 +33,7 @@ from benchmarks.report import MeasurementError, Row, option_parser, print_table,
 from nemesis.core.game import BoolArray, IntArray, MatchPool, by_play
 from nemesis.games.pokemon.formats import find_format
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.hosts.node import find_node, installed_host
+from nemesis.games.pokemon.node import find_node, installed_host
 from nemesis.games.pokemon.hosts.pool import BattlePool
 from nemesis.games.pokemon.hosts.warm_hosts import WarmHosts
 from nemesis.games.pokemon.settings import PokemonSettings

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nemesis.training.assembly import load_policy
+    from nemesis.storage.policies import load_policy
 
 __all__ = ["load_policy"]
 
@@ -11,7 +11,7 @@ __all__ = ["load_policy"]
 def __getattr__(name: str) -> Any:
     """Import torch only once something needs it, so that the command line starts at once."""
     if name == "load_policy":
-        from nemesis.training.assembly import load_policy  # noqa: PLC0415
+        from nemesis.storage.policies import load_policy  # noqa: PLC0415
 
         return load_policy
     raise AttributeError(f"module 'nemesis' has no attribute '{name}'")

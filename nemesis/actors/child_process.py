@@ -14,7 +14,7 @@ from nemesis.storage.run_directory import log_to_run
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a process cannot go on, in a sentence for the person who can mend it."""
+    """Why a process cannot continue, in a sentence for the user."""
 
     sentence: str
 
@@ -22,8 +22,8 @@ class Failure:
 def begin_child(folder: Path) -> None:
     """Set up a process that a run starts.
 
-    It leaves interrupts from the keyboard to the run, logs where the run does, and ends as soon as the run's process is
-    gone, however that went. Hosts of simulators need no such care: they end when their input does.
+    It ignores keyboard interrupts, which the run handles, logs to the run's log, and ends as soon as the run's process
+    is gone. Simulator hosts need no such care: they end when their input does.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     keep_freed_memory()
@@ -40,7 +40,7 @@ def begin_child(folder: Path) -> None:
 
 
 def end(process: BaseProcess) -> None:
-    """End a process that has nothing to save."""
+    """Kill a process that has nothing to save."""
     if process.is_alive():
         process.kill()
     process.join()

@@ -1,8 +1,8 @@
-"""Central inference: one process decides for all actors, so that a GPU gets large batches.
+"""Central inference: one process runs the networks for all actors, so that a GPU gets large batches.
 
-An actor puts its decisions into a block of its own and asks; whatever is asked at the same moment for one player is
-decided in one call, by the same `Actor` that would otherwise live in the actor's process. Weights come from the learner
-as they do anywhere else.
+An actor writes its decisions into a shared block and sends a request. All requests that arrive together for one player
+are answered in one call, by the same `PolicyPlayer` that would otherwise live in the actor's process. Weights come from
+the learner as they do anywhere else.
 """
 
 import secrets
@@ -19,44 +19,52 @@ import torch
 from nemesis.actors.child_process import Failure, begin_child
 from nemesis.actors.shared_memory import Block, Columns, Follower, SharedWeights
 from nemesis.core.errors import UserError
-from nemesis.core.game import SIDES, Decisions, FloatArray, Game, IntArray
+from nemesis.core.game import Decisions, FloatArray, Game, IntArray
+from nemesis.core.masks import packed_size
+from nemesis.play.config import PlaySettings
 from nemesis.play.pairings import PlayerSource
-from nemesis.play.players import DEFAULT_STYLE, Choices, PolicyPlayer
-from nemesis.storage.policy_files import load_policy_file, style_of
-from nemesis.training.assembly import build_policy, choose_device, open_game_of
-from nemesis.training.config import RunConfig
+from nemesis.play.players import Choices, PolicyPlayer
+from nemesis.policies.build import build_policy, choose_device
+from nemesis.policies.play_style import DEFAULT_STYLE
+from nemesis.storage.policies import find_policy
 
 Pipe: TypeAlias = "Connection[Any, Any]"
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """Where one actor and the inference process meet."""
+    """The shared memory of one actor and the inference process."""
 
-    question: Block
-    answer: Block
+    request: Block
+    response: Block
 
 
 @dataclass(frozen=True, slots=True)
 class InferenceTask:
-    """All that the inference process needs to begin."""
+    """Everything that the inference process needs to start."""
 
-    config: RunConfig
-    folder: Path
+    settings: PlaySettings
+    folder: Path  # of the run
     seed: int
     weights: Mapping[str, SharedWeights]
     exchanges: tuple[Exchange, ...]  # one for each actor
 
 
 @dataclass(frozen=True, slots=True)
-class _Hello:
-    """Begins a conversation; whatever was said on the line before is for an actor that is gone."""
+class _Handshake:
+    """Starts a conversation; earlier messages on the pipe were for an actor that is gone."""
 
     token: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Act:
+    player: PlayerSource
+    columns: Columns
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
     player: PlayerSource
     columns: Columns
 
@@ -73,37 +81,38 @@ class _Release:
 
 
 @dataclass(frozen=True, slots=True)
-class _Remember:
+class _Memory:
     player: PlayerSource
     slot: IntArray
     seat: IntArray
 
 
 @dataclass(frozen=True, slots=True)
-class _Chosen:
+class _Response:
     columns: Columns
     version: int
 
 
 def exchange(game: Game, slots: int) -> Exchange:
     """Return room for all decisions that an actor can have at once."""
-    rows, spec = slots * SIDES, game.spec
-    question = rows * (spec.view_size * spec.view_bytes + -(-spec.actions // 8) + 3 * 8)
-    return Exchange(Block(question + 4096), Block(rows * 16 + 4096))
+    spec = game.spec
+    rows = slots * spec.seats
+    request = rows * (spec.view_size * spec.view_bytes + packed_size(spec.actions) + 3 * 8)
+    return Exchange(Block(request + 4096), Block(rows * 16 + 4096))
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """An actor's line to the inference process."""
+class InferenceClient:
+    """An actor's connection to the inference process."""
 
     exchange: Exchange
     pipe: Pipe
 
-    def greet(self) -> None:
-        """Begin anew, on a line that an actor before may have left in the middle of a sentence."""
-        hello = _Hello(secrets.randbits(62))
-        self.pipe.send(hello)
-        while not (isinstance(answer := self.pipe.recv(), _Hello) and answer == hello):
+    def handshake(self) -> None:
+        """Start a conversation, on a pipe that an earlier actor may have left in the middle of a message."""
+        handshake = _Handshake(secrets.randbits(62))
+        self.pipe.send(handshake)
+        while not (isinstance(answer := self.pipe.recv(), _Handshake) and answer == handshake):
             pass
 
     def player(self, source: PlayerSource) -> "RemotePlayer":
@@ -111,24 +120,27 @@ class Line:
 
 
 class RemotePlayer:
-    """A policy that is asked in the inference process."""
+    """A policy that runs in the inference process."""
 
-    def __init__(self, source: PlayerSource, at: Exchange, server: Pipe) -> None:
+    def __init__(self, source: PlayerSource, shared: Exchange, server: Pipe) -> None:
         self._source = source
-        self._exchange = at
+        self._exchange = shared
         self._server = server
         self.version = 0
 
     def act(self, decisions: Decisions) -> Choices:
-        mask = np.packbits(decisions.mask, axis=1)
-        arrays = {"match": decisions.match, "slot": decisions.slot, "seat": decisions.seat, "view": decisions.view}
-        self._server.send(_Act(self._source, self._exchange.question.write(arrays | {"mask": mask})))
-        chosen: _Chosen = self._server.recv()
-        self.version = chosen.version
-        return Choices(**self._exchange.answer.read(chosen.columns))
+        self._server.send(_Act(self._source, self._write(decisions)))
+        response: _Response = self._server.recv()
+        self.version = response.version
+        return Choices(**self._exchange.response.read(response.columns))
+
+    def value(self, decisions: Decisions) -> FloatArray:
+        self._server.send(_Value(self._source, self._write(decisions)))
+        value: FloatArray = self._server.recv()
+        return value
 
     def memory(self, slot: IntArray, seat: IntArray) -> FloatArray:
-        self._server.send(_Remember(self._source, slot, seat))
+        self._server.send(_Memory(self._source, slot, seat))
         memory: FloatArray = self._server.recv()
         return memory
 
@@ -137,58 +149,69 @@ class RemotePlayer:
             self._server.send(_Forget(self._source, slot))
 
     def close(self) -> None:
-        """Say that this actor does not need the player any more."""
+        """Tell the server that this actor does not need the player any more."""
         self._server.send(_Release(self._source))
 
     def snapshot(self) -> dict[str, torch.Tensor]:
-        raise UserError("Matches in flight beside a learner cannot be saved; they begin anew.")
+        raise UserError("Matches in flight beside a learner cannot be saved; they are started again.")
 
     def restore(self, snapshot: Mapping[str, torch.Tensor]) -> None:  # noqa: ARG002
-        raise UserError("Matches in flight beside a learner cannot be restored; they begin anew.")
+        raise UserError("Matches in flight beside a learner cannot be restored; they are started again.")
+
+    def _write(self, decisions: Decisions) -> Columns:
+        return self._exchange.request.write(
+            {
+                "match": decisions.match,
+                "slot": decisions.slot,
+                "seat": decisions.seat,
+                "view": decisions.view,
+                "mask": decisions.mask,
+            }
+        )
 
 
-def run_inference(task: InferenceTask, actors: Sequence[Pipe], words: Pipe) -> None:
-    """Decide for all actors until the process that asked for it ends this one; says what is wrong if it cannot."""
+def run_inference(task: InferenceTask, actors: Sequence[Pipe], failures: Pipe) -> None:
+    """Run the networks for all actors until the process is ended; reports why if it cannot."""
     begin_child(task.folder)
     try:
-        Inference(task, actors).go()
+        Inference(task, actors).run()
     except UserError as error:
-        words.send(Failure(str(error)))
+        failures.send(Failure(str(error)))
 
 
 class Inference:
     """The policies of all actors, in one process."""
 
     def __init__(self, task: InferenceTask, actors: Sequence[Pipe]) -> None:
-        torch.set_num_threads(task.config.threads)
+        torch.set_num_threads(task.settings.threads)
         self._task = task
         self._actors = list(actors)
-        self._game = open_game_of(task.config)
-        self._device = choose_device(task.config)
-        self._slots = task.config.collection.slots
+        self._game = task.settings.game.open_game()
+        self._device = choose_device(task.settings.device)
+        self._slots = task.settings.collection.slots
         self._players: dict[PlayerSource, _Player] = {}
         self._opened = 0  # players so far, each with a seed of its own
 
     @property
     def players(self) -> set[PlayerSource]:
-        """Whoever is open, because some actor needs it."""
+        """The open players, each needed by an actor."""
         return set(self._players)
 
-    def go(self) -> None:
-        """Answer until the process that asked for it ends this one."""
+    def run(self) -> None:
+        """Answer requests until the process is ended."""
         while True:
-            questions: dict[PlayerSource, list[tuple[int, Columns]]] = {}
+            requests: dict[PlayerSource, list[tuple[int, Columns]]] = {}
             for pipe in connection.wait(self._actors):
                 number = self._actors.index(pipe)  # type: ignore[arg-type]
-                self._handle(number, questions)
-            for source, asked in questions.items():
+                self._handle(number, requests)
+            for source, asked in requests.items():
                 self._answer(source, asked)
 
-    def _handle(self, number: int, questions: dict[PlayerSource, list[tuple[int, Columns]]]) -> None:
+    def _handle(self, number: int, requests: dict[PlayerSource, list[tuple[int, Columns]]]) -> None:
         message = self._actors[number].recv()
-        if isinstance(message, _Hello):
+        if isinstance(message, _Handshake):
             for source, player in list(self._players.items()):
-                player.actor.forget(np.arange(self._slots) + number * self._slots)
+                player.player.forget(np.arange(self._slots) + number * self._slots)
                 self._release(source, number)
             self._actors[number].send(message)
             return
@@ -198,14 +221,16 @@ class Inference:
         player = self._player(message.player)
         player.users.add(number)
         if isinstance(message, _Act):
-            questions.setdefault(message.player, []).append((number, message.columns))
+            requests.setdefault(message.player, []).append((number, message.columns))
+        elif isinstance(message, _Value):
+            self._actors[number].send(player.player.value(self._decisions(number, message.columns)))
         elif isinstance(message, _Forget):
-            player.actor.forget(message.slot + number * self._slots)
+            player.player.forget(message.slot + number * self._slots)
         else:
-            self._actors[number].send(player.actor.memory(message.slot + number * self._slots, message.seat))
+            self._actors[number].send(player.player.memory(message.slot + number * self._slots, message.seat))
 
     def _release(self, source: PlayerSource, number: int) -> None:
-        """Let a player go that no actor needs any more."""
+        """Close a player that no actor needs any more."""
         if source in self._players:
             self._players[source].users.discard(number)
             if not self._players[source].users:
@@ -213,48 +238,48 @@ class Inference:
 
     def _answer(self, source: PlayerSource, asked: Sequence[tuple[int, Columns]]) -> None:
         parts = [self._decisions(number, columns) for number, columns in asked]
-        together = (
-            parts[0]
-            if len(parts) == 1
-            else Decisions(*(np.concatenate([getattr(part, name) for part in parts]) for name in Decisions.__slots__))
-        )
         player = self._player(source)
         version = player.follower.refresh() if player.follower else 0
-        choices = player.actor.act(together)
+        choices = player.player.act(_concatenate(parts))
         last = np.cumsum([len(part) for part in parts])
         for (number, _), end, part in zip(asked, last, parts, strict=True):
             rows = slice(end - len(part), end)
-            answer = Choices(choices.action[rows], choices.log_prob[rows], choices.value[rows])
-            columns = self._task.exchanges[number].answer.write(
-                {"action": answer.action, "log_prob": answer.log_prob, "value": answer.value}
+            columns = self._task.exchanges[number].response.write(
+                {"action": choices.action[rows], "log_prob": choices.log_prob[rows], "value": choices.value[rows]}
             )
-            self._actors[number].send(_Chosen(columns, version))
+            self._actors[number].send(_Response(columns, version))
 
     def _decisions(self, number: int, columns: Columns) -> Decisions:
-        """Return what an actor asks about, its slots counted after those of the actors before it."""
-        arrays = self._task.exchanges[number].question.read(columns)
-        mask = np.unpackbits(arrays["mask"], axis=1, count=self._game.spec.actions).view(np.bool_)
+        """Return the decisions of an actor, its slots counted after those of the actors before it."""
+        arrays = self._task.exchanges[number].request.read(columns)
         slot = arrays["slot"] + number * self._slots
-        return Decisions(arrays["match"], slot, arrays["seat"], arrays["view"], mask)
+        return Decisions(arrays["match"], slot, arrays["seat"], arrays["view"], arrays["mask"])
 
     def _player(self, source: PlayerSource) -> "_Player":
         if source not in self._players:
             weights = self._task.weights.get(source.name) if source.kind == "learning" else None
             if weights is None:
-                file = self._task.folder / source.name
-                policy, style = load_policy_file(file, self._game), style_of(file)
+                saved = find_policy(self._task.folder / source.name, allow_imports=True)  # of the user's own run
+                policy, style = saved.load(self._game), saved.style
             else:
-                policy, style = build_policy(self._task.config, self._game).eval(), DEFAULT_STYLE
+                policy, style = build_policy(self._game, self._task.settings.policy).eval(), DEFAULT_STYLE
             policy.to(self._device)
             slots, seed = self._slots * len(self._actors), self._task.seed + self._opened
             self._opened += 1
-            actor = PolicyPlayer(policy, slots, self._device, seed, style)
-            self._players[source] = _Player(actor, None if weights is None else Follower(policy, weights))
+            player = PolicyPlayer(policy, self._game.spec, slots, self._device, seed, style)
+            self._players[source] = _Player(player, None if weights is None else Follower(policy, weights))
         return self._players[source]
 
 
 @dataclass(slots=True)
 class _Player:
-    actor: PolicyPlayer
+    player: PolicyPlayer
     follower: Follower | None  # of a learner
     users: set[int] = field(default_factory=set)  # actors
+
+
+def _concatenate(parts: Sequence[Decisions]) -> Decisions:
+    if len(parts) == 1:
+        return parts[0]
+    names = ("match", "slot", "seat", "view", "mask")
+    return Decisions(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))

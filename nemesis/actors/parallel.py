@@ -1,8 +1,8 @@
-"""Actors beside the learner: each plays in its own process, and the learner takes what they hand over.
+"""A source of experience in other processes: actors play beside the learner and hand episodes over.
 
-An actor that dies or stands still is replaced within seconds; what it had in flight is lost, and nothing else: what it
-had handed over before is still taken. The learner may use episodes only once they lie whole in a block, so a death in
-the middle of a hand-over leaves no trace.
+An actor that dies or hangs is replaced within seconds. Its matches in flight are lost, and nothing else: what it had
+handed over before is still used. The learner uses episodes only once they are complete in a block, so a death in the
+middle of a hand-over leaves no trace.
 """
 
 import logging
@@ -21,25 +21,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from nemesis.actors.actor import (
-    ActorTask,
-    Handover,
-    Release,
-    block_size,
-    run_actor,
-)
+from nemesis.actors.actor import ActorTask, Handover, Release, block_size, run_actor
 from nemesis.actors.child_process import Failure, end
-from nemesis.actors.inference import InferenceTask, Line, exchange, run_inference
+from nemesis.actors.inference import InferenceClient, InferenceTask, exchange, run_inference
 from nemesis.actors.shared_memory import Block, SharedWeights, shared_zeros
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
 from nemesis.core.interrupts import Stop, StoppedError, never
 from nemesis.core.trajectory import Trajectories, concatenate
-from nemesis.play import pairings as pairings
-from nemesis.play.collector import Clock, Experience, PlayCounts
+from nemesis.play.config import PlaySettings
+from nemesis.play.experience import Clock, Experience, PlayCounts
 from nemesis.play.pairings import MAIN, Outcomes, Pairings, PlayerSource
 from nemesis.policies.policy import Policy
-from nemesis.training.config import RunConfig
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext  # which Windows has not
@@ -47,15 +40,15 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _START_LIMIT = 300.0  # seconds for an actor's first step, before which it may have to install the simulator
-_STANDSTILL = 60.0  # seconds without a sign of life after which an actor is taken for hung
+_HANG_LIMIT = 60.0  # seconds without a heartbeat after which an actor is considered hung
 _MOST_LOSSES = 5  # times that each actor may be lost, with nothing handed over, before the run gives up
-_LOOK = 1.0  # seconds between looks at the actors
+_POLL = 1.0  # seconds between checks of the actors
 _MATCH_BITS = 40  # more matches than an actor plays
 
 
 @dataclass(slots=True)
-class _Post:
-    """An actor's place, and whoever fills it now."""
+class _ActorHandle:
+    """One of the actors, as the learner sees it."""
 
     number: int
     first_match: int  # added to the numbers of its matches, so that no two actors have the same
@@ -67,12 +60,12 @@ class _Post:
     seen: float  # and when
 
 
-class ParallelCollection:
+class ParallelSource:
     """Plays in other processes."""
 
     def __init__(
         self,
-        config: RunConfig,
+        settings: PlaySettings,
         game: Game,
         learners: Mapping[str, Policy],
         pairings: Pairings,
@@ -82,22 +75,22 @@ class ParallelCollection:
     ) -> None:
         self._clock = clock
         self.counts = PlayCounts()
-        self._config = config
+        self._settings = settings
         self._game = game
         self._folder = folder
         self._pairings = pairings
         self._weights = {name: SharedWeights(policy) for name, policy in learners.items()}
-        self._portion = -(-config.collection.decisions // config.collection.actors)
+        self._portion = -(-settings.collection.decisions // settings.collection.actors)
         state_size = max(policy.state_size for policy in learners.values())
-        self._block_size = block_size(config, game, state_size, self._portion)
+        self._block_size = block_size(settings, game, state_size, self._portion)
         self._seed = seed
         self._started = 0  # actors so far, over the whole run
         self._losses = 0
-        self._taken: list[tuple[Handover, Trajectories]] = []  # that wait for `collect` to return them
+        self._received: list[tuple[Handover, Trajectories]] = []  # that wait for `collect` to return them
         self._context = _context()
         for name, policy in learners.items():
             self.publish(name, policy, 0)
-        self._posts: list[_Post] = []  # filled when there is something to play
+        self._actors: list[_ActorHandle] = []  # started by the first `collect`
         self._inference: _InferenceService | None = None
 
     @property
@@ -107,11 +100,11 @@ class ParallelCollection:
     @property
     def pids(self) -> list[int]:
         """The processes of the actors."""
-        return [post.process.pid for post in self._posts if post.process.pid is not None]
+        return [actor.process.pid for actor in self._actors if actor.process.pid is not None]
 
     @property
     def inference_pid(self) -> int | None:
-        """The process that decides for all actors, if one does."""
+        """The process of central inference, if there is one."""
         return self._inference.pid if self._inference else None
 
     @property
@@ -122,45 +115,45 @@ class ParallelCollection:
         if pairings == self._pairings:
             return
         self._pairings = pairings
-        for post in self._posts:
-            self._tell(post, pairings)
+        for actor in self._actors:
+            self._send(actor, pairings)
 
     def publish(self, name: str, policy: Policy, version: int) -> None:
         self._weights[name].publish(policy, version)
 
     def collect(self, decisions: int, stop: Stop = never) -> Experience:
-        if not self._posts:
+        if not self._actors:
             self._start()
-        while sum(part.decisions for message, part in self._taken if message.learner == MAIN) < decisions:
+        while sum(part.decisions for message, part in self._received if message.learner == MAIN) < decisions:
             if stop():
                 raise StoppedError
-            for post in self._with_news():
-                self._hear(post)
-            self._replace_those_that_stand_still()
-        taken, self._taken = self._taken, []
+            for actor in self._with_messages():
+                self._read(actor)
+            self._replace_hung()
+        received, self._received = self._received, []
         episodes: dict[str, list[Trajectories]] = {}
         outcomes: list[Outcomes] = []
-        for message, part in taken:
+        for message, part in received:
             episodes.setdefault(message.learner, []).append(part)
             if message.outcomes is not None:
                 outcomes.append(message.outcomes)
             if message.counts is not None:  # counted only now, so that nothing counts that nobody learns from
                 self.counts.add(message.counts)
         return Experience(
-            {name: concatenate(parts) for name, parts in episodes.items()}, pairings.concatenate(outcomes)
+            {name: concatenate(parts) for name, parts in episodes.items()}, Outcomes.concatenate(outcomes)
         )
 
-    def tend(self) -> None:
+    def supervise(self) -> None:
         """Replace actors that have died; what they had handed over waits for `collect`.
 
-        One that could not go on ends the run with its sentence.
+        An actor that reported a failure ends the run with that sentence.
         """
-        for post in [post for post in self._posts if not post.process.is_alive()]:
-            if self._posts[post.number] is post:
-                self._replace(post, "It has died.")
+        for actor in [actor for actor in self._actors if not actor.process.is_alive()]:
+            if self._actors[actor.number] is actor:
+                self._replace(actor, "It has died.")
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the counts: matches in flight in other processes are not saved, and begin anew."""
+        """Return the counts: matches in flight in other processes are not saved, and start again."""
         return {"counts": self.counts.state(), "started": self._started}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
@@ -168,123 +161,123 @@ class ParallelCollection:
         self._started = snapshot["started"]
 
     def close(self) -> None:
-        for post in self._posts:
-            post.connection.close()
-            end(post.process)
+        for actor in self._actors:
+            actor.connection.close()
+            end(actor.process)
         if self._inference:
             self._inference.close()
 
     def _start(self) -> None:
         """Start the processes."""
-        actors = self._config.collection.actors
-        if self._config.collection.inference == "central":
-            exchanges = [exchange(self._game, self._config.collection.slots) for _ in range(actors)]
-            task = InferenceTask(self._config, self._folder, self._new_seed(), self._weights, tuple(exchanges))
+        count = self._settings.collection.actors
+        if self._settings.collection.inference == "central":
+            exchanges = [exchange(self._game, self._settings.collection.slots) for _ in range(count)]
+            task = InferenceTask(self._settings, self._folder, self._new_seed(), self._weights, tuple(exchanges))
             self._inference = _InferenceService(self._context, task)
-        self._posts = [self._fill(number) for number in range(actors)]
+        self._actors = [self._start_actor(number) for number in range(count)]
 
     def _new_seed(self) -> int:
-        """Return a seed that no process of the run has had, before a resumption or after."""
+        """Return a seed that no process of the run has had, also before it was resumed."""
         self._started += 1
         return int(np.random.SeedSequence([self._seed, self._started]).generate_state(1)[0])
 
-    def _fill(self, number: int) -> _Post:
+    def _start_actor(self, number: int) -> _ActorHandle:
         """Start an actor."""
         ours, theirs = self._context.Pipe()
         block = Block(self._block_size)
         heartbeat = shared_zeros(1, dtype=torch.int64)
         task = ActorTask(
-            config=self._config,
+            settings=self._settings,
             folder=self._folder,
             seed=self._new_seed(),
             portion=self._portion,
             pairings=self._pairings,
             weights=self._weights,
             block=block,
-            line=self._inference.lines[number] if self._inference else None,
+            inference=self._inference.clients[number] if self._inference else None,
             heartbeat=heartbeat,
         )
         process = self._context.Process(target=run_actor, args=(task, theirs), daemon=True)
         process.start()
         theirs.close()
         first_match = self._started << _MATCH_BITS
-        return _Post(number, first_match, process, ours, block, heartbeat, 0, monotonic())
+        return _ActorHandle(number, first_match, process, ours, block, heartbeat, 0, monotonic())
 
-    def _with_news(self) -> Sequence[_Post]:
-        by_connection = {post.connection: post for post in self._posts}
+    def _with_messages(self) -> Sequence[_ActorHandle]:
+        by_connection = {actor.connection: actor for actor in self._actors}
         started = perf_counter()
         try:
-            return [by_connection[ready] for ready in connection.wait(list(by_connection), _LOOK)]  # type: ignore[index]
+            return [by_connection[ready] for ready in connection.wait(list(by_connection), _POLL)]  # type: ignore[index]
         finally:
             self._clock.wait += perf_counter() - started
 
-    def _hear(self, post: _Post) -> None:
-        """Take what an actor hands over; one that has died instead is replaced."""
-        if self._posts[post.number] is not post:  # replaced since it was seen to have news
+    def _read(self, actor: _ActorHandle) -> None:
+        """Take what an actor hands over; one that has died is replaced."""
+        if self._actors[actor.number] is not actor:  # replaced since its message was noticed
             return
         try:
-            self._take(post)
+            self._take(actor)
         except (EOFError, OSError):
-            self._replace(post, "It has died.")
+            self._replace(actor, "It has died.")
 
-    def _take(self, post: _Post) -> None:
-        """Read an actor's next message: copy the episodes out of its block and let it go on, or raise its sentence."""
-        message: Handover | Failure = post.connection.recv()
+    def _take(self, actor: _ActorHandle) -> None:
+        """Read an actor's next message: copy the episodes out of its block and release it, or raise its failure."""
+        message: Handover | Failure = actor.connection.recv()
         if isinstance(message, Failure):
             raise UserError(message.sentence)
-        part = Trajectories.from_arrays(post.block.read(message.columns), self._game.spec.actions)
-        self._taken.append((message, replace(part, match=part.match + post.first_match)))
+        part = Trajectories.from_arrays(actor.block.read(message.columns))
+        self._received.append((message, replace(part, match=part.match + actor.first_match)))
         self._losses = 0
-        self._tell(post, Release())
+        self._send(actor, Release())
 
-    def _part_with(self, post: _Post) -> None:
-        """End an actor, and take what it has said before."""
-        end(post.process)
+    def _end(self, actor: _ActorHandle) -> None:
+        """End an actor, and take what it had sent before."""
+        end(actor.process)
         with suppress(EOFError, OSError):
-            while post.connection.poll():
-                self._take(post)
-        post.connection.close()
+            while actor.connection.poll():
+                self._take(actor)
+        actor.connection.close()
 
-    def _tell(self, post: _Post, message: Release | Pairings) -> None:
+    def _send(self, actor: _ActorHandle, message: Release | Pairings) -> None:
         try:
-            post.connection.send(message)
+            actor.connection.send(message)
         except OSError:
-            _log.debug("Actor %d is gone; it is replaced when its news are read.", post.number)
+            _log.debug("Actor %d is gone; it is replaced when its connection is read.", actor.number)
 
-    def _replace_those_that_stand_still(self) -> None:
+    def _replace_hung(self) -> None:
         now = monotonic()
-        for post in self._posts:
-            if self._posts[post.number] is not post:  # replaced with all others since
+        for actor in self._actors:
+            if self._actors[actor.number] is not actor:  # replaced together with another one
                 continue
-            beat = int(post.heartbeat[0])
-            if beat != post.beat:
-                post.beat, post.seen = beat, now
-            elif now - post.seen > (limit := _STANDSTILL if beat else _START_LIMIT):
-                self._replace(post, f"It has stood still for {limit:.0f} s.")
+            beat = int(actor.heartbeat[0])
+            if beat != actor.beat:
+                actor.beat, actor.seen = beat, now
+            elif now - actor.seen > (limit := _HANG_LIMIT if beat else _START_LIMIT):
+                self._replace(actor, f"It gave no sign of life for {limit:.0f} s.")
 
-    def _replace(self, post: _Post, why: str) -> None:
-        """Put a new actor in the place of one; if it was left by the inference process, everybody begins anew."""
-        self._part_with(post)
+    def _replace(self, actor: _ActorHandle, why: str) -> None:
+        """Replace an actor; if the inference process failed it, that is replaced with all actors."""
+        self._end(actor)
         self._losses += 1
-        if self._losses > _MOST_LOSSES * len(self._posts):
+        if self._losses > _MOST_LOSSES * len(self._actors):
             raise UserError(f"{self._losses} actors in a row were lost; see run.log, or try collection.actors=0.")
-        if self._inference and (not self._inference.alive or post.seen + _STANDSTILL < monotonic()):
+        if self._inference and (not self._inference.alive or actor.seen + _HANG_LIMIT < monotonic()):
             problem = self._inference.problem()
             _log.warning("Central inference (process %s) is replaced with all actors.%s", self.inference_pid, problem)
-            self.counts.restarts += len(self._posts)
-            for other in self._posts:
-                if other is not post:
-                    self._part_with(other)
+            self.counts.restarts += len(self._actors)
+            for other in self._actors:
+                if other is not actor:
+                    self._end(other)
             self._inference.close()
             self._start()
             return
-        _log.warning("Actor %d (process %s) is replaced. %s", post.number, post.process.pid, why)
+        _log.warning("Actor %d (process %s) is replaced. %s", actor.number, actor.process.pid, why)
         self.counts.restarts += 1
-        self._posts[post.number] = self._fill(post.number)
+        self._actors[actor.number] = self._start_actor(actor.number)
 
 
 def _context() -> "SpawnContext | ForkServerContext":
-    """Return how processes are started: from a server that has imported everything, where there are such."""
+    """Return how processes are started: from a fork server that has imported everything, where the system has one."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
@@ -293,14 +286,14 @@ def _context() -> "SpawnContext | ForkServerContext":
 
 
 class _InferenceService:
-    """The process that decides for all actors."""
+    """The process that runs the networks for all actors."""
 
     def __init__(self, context: "SpawnContext | ForkServerContext", task: InferenceTask) -> None:
         pipes = [context.Pipe() for _ in task.exchanges]
-        # Both ends of a line outlive an actor: whoever takes its place goes on with them.
-        self.lines = [Line(at, theirs) for at, (_, theirs) in zip(task.exchanges, pipes, strict=True)]
+        # Both ends of a pipe outlive an actor: its replacement uses them again.
+        self.clients = [InferenceClient(at, theirs) for at, (_, theirs) in zip(task.exchanges, pipes, strict=True)]
         ours = [own for own, _ in pipes]
-        self._words, theirs = context.Pipe(duplex=False)
+        self._failures, theirs = context.Pipe(duplex=False)
         self._process = context.Process(target=run_inference, args=(task, ours, theirs), daemon=True)
         self._process.start()
         for own in (*ours, theirs):
@@ -315,16 +308,16 @@ class _InferenceService:
         return self._process.pid
 
     def problem(self) -> str:
-        """Return why it ended, if it said so; raises if that is for a person to mend."""
+        """Return how it ended; raises the failure that it reported, if any."""
         try:
-            if self._words.poll():
-                raise UserError(self._words.recv().sentence)
+            if self._failures.poll():
+                raise UserError(self._failures.recv().sentence)
         except EOFError:
             return " It has died."
-        return " It has stood still."
+        return " It gave no sign of life."
 
     def close(self) -> None:
         end(self._process)
-        self._words.close()
-        for line in self.lines:
-            line.pipe.close()
+        self._failures.close()
+        for client in self.clients:
+            client.pipe.close()

@@ -1,13 +1,12 @@
-"""Imported by the process that others are forked from, so that they start with everything loaded.
+"""Imported by the fork server, so that actors start with everything loaded.
 
-That process has nothing to save. Taking down what it has imported takes more than a second, in which it would outlive
-a run that was killed; so it does without.
+The fork server has nothing to save. A normal interpreter shutdown would take more than a second, in which it would
+outlive a run that was killed, so it exits at once.
 """
 
 import atexit
 import os
 
-from nemesis.actors import actor as actor_process  # noqa: F401  what its children run
-from nemesis.actors import inference  # noqa: F401  what its children run
+from nemesis.actors import actor, inference  # noqa: F401  what its children run
 
-atexit.register(os._exit, 0)  # registered last, it comes first
+atexit.register(os._exit, 0)  # registered last, it runs first

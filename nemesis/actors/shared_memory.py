@@ -1,7 +1,7 @@
-"""Memory that the processes of a run share: the weights of learners, and the episodes that actors hand over.
+"""Shared memory of the processes of a run: the weights of learners, and the episodes that actors hand over.
 
-Handles of the memory are passed once, when a process starts; from then on nothing but the bytes themselves moves. The
-memory is gone when the last process that holds it is.
+Handles of the memory are passed once, when a process starts. From then on only the bytes themselves move. The memory is
+freed when the last process that holds it ends.
 """
 
 from collections.abc import Mapping
@@ -17,15 +17,15 @@ _ALIGNMENT = 64  # bytes
 
 
 def shared_zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Return zeros that every process sees which is given them."""
+    """Return zeros in memory that other processes can be given."""
     return torch.zeros(*shape, dtype=dtype).share_memory_()  # type: ignore[no-untyped-call,no-any-return]
 
 
 class SharedWeights:
-    """The weights of one learner, as it published them last.
+    """The weights that one learner published last.
 
-    There are two copies, written in turn, so that whoever reads has the length of an update to do it. A reader that was
-    slower than that finds the count moved on and reads again.
+    There are two copies, written in turn, so that a reader has the length of an update to copy one. A slower reader
+    notices that the count has changed and reads again.
     """
 
     def __init__(self, policy: nn.Module) -> None:
@@ -40,7 +40,7 @@ class SharedWeights:
         return int(self._published[0])
 
     def publish(self, policy: nn.Module, version: int) -> None:
-        """Give out the weights of a policy that has so many updates behind it."""
+        """Publish the weights of a policy that has so many updates behind it."""
         count = self.published + 1
         flat = torch.cat([tensor.detach().reshape(-1).float() for tensor in policy.state_dict().values()])
         self._copies[count % 2].copy_(flat)
@@ -58,7 +58,7 @@ class SharedWeights:
 
 
 class Follower:
-    """A policy that has, whenever it is refreshed, the newest weights that were published."""
+    """Keeps a policy at the newest published weights."""
 
     def __init__(self, policy: nn.Module, weights: SharedWeights) -> None:
         self._policy = policy
@@ -67,7 +67,7 @@ class Follower:
         self._version = 0
 
     def refresh(self) -> int:
-        """Take over the newest weights; returns their version."""
+        """Copy the newest weights if they are new; returns their version."""
         if self._weights.published != self._seen:
             self._seen, self._version = self._weights.read_into(self._policy)
         return self._version
@@ -79,6 +79,10 @@ def _fill(policy: nn.Module, flat: Tensor) -> None:
         for tensor in policy.state_dict().values():
             tensor.copy_(flat[place : place + tensor.numel()].view_as(tensor))
             place += tensor.numel()
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,10 @@ class Block:
     def __init__(self, size: int) -> None:
         self._bytes = shared_zeros(size, dtype=torch.uint8)
 
+    def fits(self, arrays: Mapping[str, npt.NDArray[Any]]) -> bool:
+        """Return whether there is room for the arrays."""
+        return sum(_aligned(array.nbytes) for array in arrays.values()) <= self._bytes.numel()
+
     def write(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Columns:
         """Put arrays into the block; returns where each is."""
         room, offset, columns = self._bytes.numpy(), 0, {}
@@ -106,7 +114,7 @@ class Block:
             columns[name] = _Column(offset, array.shape, array.dtype.str)
             flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
             room[offset : offset + len(flat)] = flat
-            offset += -(-len(flat) // _ALIGNMENT) * _ALIGNMENT
+            offset += _aligned(len(flat))
         return columns
 
     def read(self, columns: Columns) -> dict[str, npt.NDArray[Any]]:

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError
 
-from nemesis.cli import collect, config, doctor, evaluate, exploit, export, replays, teams, train
+from nemesis.cli import collect, config, doctor, evaluate, exploit, export, replays, train
 from nemesis.core.errors import UserError
+from nemesis.core.plugins import import_attribute
+from nemesis.games import families
 
 _USAGE = 2
 _INTERRUPTED = 130
@@ -48,7 +50,7 @@ def _app() -> App:
     data = App(name="data", help="Look at datasets.", sort_key=7)
     data.command(collect.show)
     app.command(data)
-    human = App(name="replays", help="Turn battles of people into datasets.", sort_key=8)
+    human = App(name="replays", help="Turn public replays into datasets.", sort_key=8)
     human.command(
         replays.import_replays,
         name="import",
@@ -61,9 +63,10 @@ def _app() -> App:
     settings.command(config.fields, sort_key=3)
     settings.command(config.schema, sort_key=4)
     app.command(settings)
-    pokemon_teams = App(name="teams", help="Check teams for Pokémon battles.", sort_key=10)
-    pokemon_teams.command(teams.check, usage="nemesis teams check FORMAT [SOURCE ...]")
-    app.command(pokemon_teams)
+    for family in families().values():
+        for command in import_attribute(family.commands)() if family.commands else ():
+            command.sort_key = 10
+            app.command(command)
     app.command(doctor.doctor, sort_key=11)
     app.register_install_completion_command(help="Install completion for your shell.")
     return app

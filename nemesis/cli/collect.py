@@ -4,13 +4,8 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from nemesis.core.errors import UserError
-
-_SETTING = "pokemon."
+from nemesis.cli.options import Flag, check_least, remote_players, split_settings
 
 
 def collect(
@@ -22,9 +17,10 @@ def collect(
     game: str | None = None,
     temperature: float | None = None,
     top_p: float | None = None,
-    last: Annotated[bool, Parameter(negative="", show_default=False)] = False,
-    add: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    last: Flag = False,
+    add: Flag = False,
     seed: int = 0,
+    allow_imports: Flag = False,
 ) -> None:
     """Record matches into a dataset.
 
@@ -32,33 +28,32 @@ def collect(
 
     Args:
         player: folder of a run or of one checkpoint, a policy file, or a scripted player such as random
-        others: more of them; and settings of the game as KEY=VALUE, such as pokemon.split=held_out
+        others: more of them; and settings of the game as FAMILY.KEY=VALUE
         out: folder of the dataset
         matches: how many to play of each pair
-        game: what is played, where no run or policy says it
-        temperature: of the policies' draws; 0 plays the likeliest action
+        game: what is played, where no run or policy tells
+        temperature: of the policies' sampling; 0 plays the likeliest action
         top_p: probability of the likeliest actions that are kept
         last: play with the last weights of runs instead of the averaged ones
-        add: go on with a dataset that is there, finished or not
+        add: continue a dataset that is there, finished or not
         seed: of the matches
+        allow_imports: import the code that a run or policy file names as module:attribute
     """
-    for name, number, least in (("seed", seed, 0), ("matches", matches, 1)):
-        if number < least:
-            raise UserError(f"--{name} must be a whole number of at least {least}, not {number}.")
+    check_least(seed=(seed, 0), matches=(matches, 1))
     import torch
 
-    from nemesis.evaluation import dataset_collection as collecting
-    from nemesis.evaluation import tournament
-    from nemesis.play.players import PlayStyle
+    from nemesis.evaluation import dataset_collection
+    from nemesis.evaluation.entrants import open_entrants
     from nemesis.play.policy_players import PlayOptions
+    from nemesis.policies.play_style import PlayStyle
 
     torch.set_num_threads(1)
-    settings = [one for one in others if one.startswith(_SETTING) and "=" in one]
-    players = [player, *(one for one in others if one not in settings)]
-    play_options = PlayOptions(PlayStyle.wanted(temperature, top_p), weights="weights" if last else "average")
-    field = tournament.open_field(players, game, settings, play_options)
-    card = collecting.collect(
-        field,
+    names, settings = split_settings(others)
+    style = PlayStyle.from_options(temperature, top_p)
+    options = PlayOptions(style, weights="last" if last else "average", allow_imports=allow_imports)
+    entrants = open_entrants([player, *names], game, settings, options, remote_players())
+    card = dataset_collection.collect(
+        entrants,
         out,
         matches=matches,
         seed=seed,
@@ -68,7 +63,7 @@ def collect(
     print(card.text(), end="")
 
 
-def show(dataset: Path, /, *, check: Annotated[bool, Parameter(negative="", show_default=False)] = False) -> None:
+def show(dataset: Path, /, *, check: Flag = False) -> None:
     """Print the card of a dataset.
 
     Args:

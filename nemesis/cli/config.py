@@ -65,10 +65,10 @@ def resolve(preset: str, overrides: Sequence[str]) -> "RunConfig":
 
 def resolved_yaml(config: "RunConfig") -> str:
     """Return the config as YAML, headed by the size of its policy."""
-    from nemesis.training.assembly import parameter_count
+    from nemesis.policies.build import count_parameters
 
     settings: dict[str, Any] = config.model_dump(mode="json")
-    return f"# policy: {parameter_count(config):,} parameters\n{dump_yaml(settings)}"
+    return f"# policy: {count_parameters(config.open_game(), config.policy):,} parameters\n{dump_yaml(settings)}"
 
 
 def _field_text(setting: "FieldInfo") -> str:

@@ -45,7 +45,7 @@ def doctor() -> int:
         ("cores", str(_cores())),
         ("memory", _memory()),
         ("accelerators", torch_failure or _accelerators()),
-        ("Pokémon simulator", _simulator()),
+        *_family_checks(),
         ("TensorBoard", _failure("torch.utils.tensorboard") or "ready"),
         ("Weights & Biases", _failure("wandb") or "ready"),
     )
@@ -98,16 +98,11 @@ def _failure(module: str) -> str | None:
     return None
 
 
-def _simulator() -> str:
-    from nemesis.core.errors import UserError
-    from nemesis.games.pokemon.hosts.node import find_node, is_installed, node_version
+def _family_checks() -> list[tuple[str, str]]:
+    from nemesis.core.plugins import import_attribute
+    from nemesis.games import families
 
-    try:
-        node = find_node("bundled")
-    except UserError as error:
-        return str(error)
-    state = "ready" if is_installed() else "not installed yet; the first battle or `make` installs it"
-    return f"{state}, Node {node_version(node)}"
+    return [row for family in families().values() if family.checks for row in import_attribute(family.checks)()]
 
 
 def _cores() -> int:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from cyclopts import Parameter
 
+from nemesis.cli.options import Flag, check_least, remote_players, split_settings
 from nemesis.core.errors import UserError
 
 if TYPE_CHECKING:
+    from nemesis.evaluation.entrants import Entrants
     from nemesis.play.policy_players import PlayOptions
-
-_SETTING = "pokemon."
 
 
 class _Result(Protocol):
@@ -36,9 +36,10 @@ def evaluate(
     temperature: float | None = None,
     top_p: float | None = None,
     ensemble: int = 1,
-    last: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    last: Flag = False,
     seed: int = 0,
     json: Path | None = None,
+    allow_imports: Flag = False,
 ) -> None:
     """Measure a run or a checkpoint: exactly, or by matches.
 
@@ -46,33 +47,28 @@ def evaluate(
 
     Args:
         player: folder of a run or of one checkpoint, or a policy file
-        others: more of them, scripted players such as random, players of poke-env such as
-            poke-env:SimpleHeuristicsPlayer; and settings of the game as KEY=VALUE, such as pokemon.split=held_out
-        game: what is played, where no run or policy says it
+        others: more of them, scripted players such as random or module:attribute, players over a server by the prefix
+            that their family of games gives them; and settings of the game as FAMILY.KEY=VALUE
+        game: what is played, where no run or policy tells
         matches: how many to play of each pair; as in the run's evaluation.matches, or 400 with several players
-        opponent: fixed opponents of a single player, may be repeated; as in the run's evaluation.opponents unless given
+        opponent: scripted opponents of a single player, may be repeated; as in the run's evaluation.opponents
         replays: how many matches to save as replays, against the strongest opponent or of each pair
         folder: where the replays of pairs go; those of a single run go into its own folder
-        temperature: of the policies' draws, where several players meet; 0 plays the likeliest action. Unless this or
+        temperature: of the policies' sampling, where several players meet; 0 plays the likeliest action. Unless this or
             top_p is given, policy files play as they were exported, and all others at temperature 1
         top_p: probability of the likeliest actions that are kept, where several players meet
         ensemble: how many of a run's last checkpoints play as one, where several players meet
         last: play with the last weights of runs instead of the averaged ones, where several players meet
         seed: of those matches
         json: file to write the figures to as well
+        allow_imports: import the code that a run or policy file names as module:attribute
     """
-    for name, number, least in (("seed", seed, 0), ("replays", replays, 0), ("matches", matches, 2)):
-        if number is not None and number < least:
-            raise UserError(f"--{name} must be a whole number of at least {least}, not {number}.")
+    check_least(seed=(seed, 0), replays=(replays, 0), matches=(matches, 2))
     if json:
         _check_writable(json)
-    from nemesis.evaluation import strength as evaluation
-    from nemesis.play.players import PlayStyle
-    from nemesis.play.policy_players import PlayOptions
-    from nemesis.storage.policy_files import policy_path
+    from nemesis.storage.policies import policy_path
 
-    settings = [one for one in others if one.startswith(_SETTING) and "=" in one]
-    opponents = [one for one in others if one not in settings]
+    opponents, settings = split_settings(others)
     if opponents and opponent:
         raise UserError("--opponent is for a single player; with several, name all of them in a row.")
     alone = not opponents and not policy_path(player).is_file()
@@ -81,52 +77,70 @@ def evaluate(
             "--game, --temperature, --top-p, --ensemble and --last are for several players; name them in a row."
         )
     result: _Result
-    if not alone:
-        play_options = PlayOptions(PlayStyle.wanted(temperature, top_p), ensemble, "weights" if last else "average")
-        result = _tournament(
-            [player, *opponents], game, settings, matches, opponent, replays, folder, seed, play_options
+    if alone:
+        from nemesis.evaluation import strength
+
+        result = strength.evaluate(
+            Path(player), seed, matches, opponent or None, replays, settings, allow_imports=allow_imports
         )
     else:
-        result = evaluation.evaluate(Path(player), seed, matches, opponent or None, replays, settings)
-    rows = result.rows()
-    width = max(len(label) for label, _ in rows)
-    for label, figure in rows:
-        print(f"{label:{width}}  {figure}")
-    if json:
-        json.write_text(json_format.dumps(result.as_json(), indent=2) + "\n", encoding="utf-8")
+        options = _play_options(temperature, top_p, ensemble, last, allow_imports)
+        entrants = _open_entrants([player, *opponents], game, settings, opponent, options)
+        result = _tournament(entrants, matches, replays, folder, seed)
+    _print(result, json)
 
 
-def _tournament(
+def _play_options(
+    temperature: float | None, top_p: float | None, ensemble: int, last: bool, allow_imports: bool
+) -> "PlayOptions":
+    from nemesis.play.policy_players import PlayOptions
+    from nemesis.policies.play_style import PlayStyle
+
+    style = PlayStyle.from_options(temperature, top_p)
+    return PlayOptions(style, ensemble, "last" if last else "average", allow_imports)
+
+
+def _open_entrants(
     players: Sequence[str],
     game: str | None,
     settings: Sequence[str],
-    matches: int | None,
     opponents: Sequence[str],
-    replays: int,
-    folder: Path,
-    seed: int,
-    play_options: "PlayOptions",
-) -> _Result:
-    """Let several players meet; a policy file that stands alone meets the game's fixed opponents."""
+    options: "PlayOptions",
+) -> "Entrants":
+    """Return who meets; a policy file alone meets the game's scripted opponents."""
     import torch
 
-    from nemesis.evaluation import tournament
+    from nemesis.evaluation.entrants import open_entrants
     from nemesis.play.scripted import opponent_names
 
     torch.set_num_threads(1)
-    field = tournament.open_field(players, game, settings, play_options)
-    if len(players) == 1:
-        field = tournament.open_field(
-            [*players, *opponent_names(field.game, opponents or None)], game, settings, play_options
-        )
+    entrants = open_entrants(players, game, settings, options, remote_players())
+    if len(players) > 1:
+        return entrants
+    scripted = opponent_names(entrants.game, opponents or None)
+    return open_entrants([*players, *scripted], game, settings, options)
+
+
+def _tournament(entrants: "Entrants", matches: int | None, replays: int, folder: Path, seed: int) -> _Result:
+    from nemesis.evaluation import tournament
+
     return tournament.run_tournament(
-        field,
+        entrants,
         matches=matches or tournament.MATCHES,
         seed=seed,
         replays=replays,
         folder=folder,
         tell=lambda sentence: print(sentence, file=sys.stderr, flush=True),
     )
+
+
+def _print(result: _Result, json: Path | None) -> None:
+    rows = result.rows()
+    width = max(len(label) for label, _ in rows)
+    for label, figure in rows:
+        print(f"{label:{width}}  {figure}")
+    if json:
+        json.write_text(json_format.dumps(result.as_json(), indent=2) + "\n", encoding="utf-8")
 
 
 def _check_writable(file: Path) -> None:

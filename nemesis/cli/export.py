@@ -3,9 +3,11 @@
 # ruff: noqa: PLC0415 (torch is slow to import, so what needs it is imported when the command runs)
 
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
+from nemesis.cli.options import Flag
+from nemesis.core.errors import UserError
+
+_POLICY_FILE = "safetensors"
 
 
 def export(
@@ -13,9 +15,11 @@ def export(
     file: Path,
     /,
     *,
-    last: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    last: Flag = False,
     temperature: float = 1.0,
     top_p: float = 1.0,
+    format: str = _POLICY_FILE,  # noqa: A002 (it is the option's name)
+    allow_imports: Flag = False,
 ) -> None:
     """Write the policy of a run as one file.
 
@@ -25,24 +29,36 @@ def export(
         run: folder of a run or of one checkpoint
         file: new file, usually NAME.safetensors
         last: write the last weights instead of the averaged ones
-        temperature: of its draws wherever it plays and nobody asks for another; 0 plays the likeliest action
+        temperature: of its sampling wherever it plays and nobody asks for another; 0 plays the likeliest action
         top_p: probability of the likeliest actions that are kept there
+        format: safetensors, or a format that the family of the game brings
+        allow_imports: import the code that the run names as module:attribute
     """
-    from nemesis.play.players import PlayStyle
+    from nemesis.core.plugins import import_attribute
+    from nemesis.games import family_of
+    from nemesis.policies.play_style import PlayStyle
+    from nemesis.storage.policies import find_policy
     from nemesis.storage.policy_files import save_policy
-    from nemesis.training.assembly import config_of, find_checkpoint, open_any_policy, open_game_of
 
     style = PlayStyle(temperature, top_p)
-    checkpoint = find_checkpoint(run)
-    config = config_of(checkpoint)
-    game = open_game_of(config)
-    policy, shape = open_any_policy(checkpoint.path, game, "weights" if last else "average")
+    saved = find_policy(run, allow_imports=allow_imports)
+    game = saved.game_config().open_game()
+    policy = saved.load(game, "last" if last else "average")
+    if format != _POLICY_FILE:
+        family = family_of(saved.game)
+        exporters = family.exporters if family else {}
+        if format not in exporters:
+            raise UserError(
+                f"{saved.game} cannot be exported as {format}, only as {', '.join((_POLICY_FILE, *exporters))}."
+            )
+        print(import_attribute(exporters[format])(saved, policy, style, file))
+        return
     about = {
-        "update": checkpoint.update,
-        "decisions": checkpoint.state["decisions"],
+        "update": saved.update,
+        "decisions": saved.decisions,
         "weights": "last" if last else "average",
-        "config": checkpoint.config,
+        "config": dict(saved.training_config()),
     }
-    save_policy(file, policy, shape, game, about, style)
+    save_policy(file, policy, saved.policy, game, about, style)
     size = file.stat().st_size / 1e6
     print(f"{file}: {size:.1f} MB, {game.spec.name}, after {about['decisions']:,} decisions.")

@@ -1,4 +1,4 @@
-"""`nemesis replays`: human battles as datasets."""
+"""`nemesis replays`: public replays as datasets."""
 
 # ruff: noqa: PLC0415 (what is slow to import is imported when the command runs)
 
@@ -13,9 +13,10 @@ from cyclopts import Parameter
 from nemesis.core.errors import UserError
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
     from rich.table import Table
 
-    from nemesis.data.replay_import import ImportReport
+    from nemesis.data.import_report import ImportReport
 
 
 def import_replays(
@@ -26,33 +27,60 @@ def import_replays(
     format: str | None = None,  # noqa: A002 (it is the option's name)
     add: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     keep_unfinished: Annotated[bool, Parameter(negative="", show_default=False)] = False,
-    completion: Annotated[bool, Parameter(show_default=False)] = True,
+    imputation: Annotated[bool, Parameter(show_default=False)] = True,
     processes: int | None = None,
     json: Path | None = None,
 ) -> None:
     """Turn public replays of Pokémon Showdown into a dataset of what both players saw and chose.
 
     Args:
-        source: file or folder of replays: .json, .jsonl, .html, .log, each perhaps .gz
-        others: more of them
+        source: file or folder of replays: .json, .jsonl, .html or .log, or one of these with .gz
+        others: more files and folders
         out: folder of the dataset
-        format: such as gen9ou; that of the first replay unless given
-        add: go on with a dataset that is there, finished or not; its battles are not read again
-        keep_unfinished: also take battles that ended by forfeit or timer
-        completion: fill in what a log does not tell of a team with what is usual; it is marked as guessed in any case
-        processes: hosts that read side by side; as many as there are cores unless given
-        json: write the figures to this file too
+        format: such as gen9ou; by default that of the first replay
+        add: continue an existing dataset, finished or not; battles that it already has are not read again
+        keep_unfinished: also use battles that ended by forfeit or timer
+        imputation: impute what a log does not show of a team from usage statistics; it is marked as guessed either way
+        processes: number of processes that read; by default the number of cores
+        json: also write the figures to this file
     """
     if processes is not None and processes < 1:
         raise UserError(f"--processes must be a whole number of at least 1, not {processes}.")
     if json is not None and (json.is_dir() or not json.absolute().parent.is_dir()):
         raise UserError(f"{json} is not a file in an existing folder; name another --json.")
+    from nemesis.data import replay_import
+
+    # The one line that names a game: it becomes a lookup in the registry of game families.
+    from nemesis.games.pokemon.replays.family import REPLAYS
+
+    with _progress_bar() as bar:
+        task = bar.add_task("starting", total=1.0)
+
+        def progress(share: float, report: "ImportReport") -> None:
+            done = f"{report.read:,} battles, {report.used:,} used, {report.battles_per_second:,.0f}/s"
+            bar.update(task, completed=share, description=done if report.read else "counting usage")
+
+        report = replay_import.import_replays(
+            REPLAYS,
+            [source, *others],
+            out,
+            format_name=format,
+            add=add,
+            processes=processes,
+            unfinished=keep_unfinished,
+            imputation=imputation,
+            progress=progress,
+        )
+    if json is not None:
+        json.write_text(json_format.dumps(report.figures(), indent=2) + "\n", encoding="utf-8")
+    _print(report)
+
+
+def _progress_bar() -> "Progress":
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    from nemesis.data import replay_import
-
-    bar = Progress(
+    return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
@@ -60,44 +88,24 @@ def import_replays(
         console=Console(stderr=True),
         transient=True,
     )
-    with bar:
-        task = bar.add_task("starting", total=1.0)
-
-        def watch(share: float, report: "ImportReport") -> None:
-            told = f"{report.read:,} battles, {report.used:,} used, {report.battles_per_second:,.0f}/s"
-            bar.update(task, completed=share, description=told if report.read else "counting what is usual")
-
-        report = replay_import.import_replays(
-            [source, *others],
-            out,
-            battle_format=format,
-            add=add,
-            processes=processes,
-            unfinished=keep_unfinished,
-            completion=completion,
-            watch=watch,
-        )
-    if json is not None:
-        json.write_text(json_format.dumps(report.figures(), indent=2) + "\n", encoding="utf-8")
-    _print(report)
 
 
 def _print(report: "ImportReport") -> None:
     from rich.console import Console
 
-    # A pipe or a file has no width to fit into, and cut figures would be worthless.
+    # A pipe or a file has no width that the tables must fit into.
     console = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
     battles = [("read", report.read, ""), ("used", report.used, "")]
     if report.already:
-        battles.append(("in the dataset before", report.already, ""))
+        battles.append(("already in the dataset", report.already, ""))
     dropped = report.dropped.most_common()
     battles += [(f"dropped: {reason}", count, report.examples[reason]) for reason, count in dropped]
-    console.print(_table(f"Replays of {report.format}", ("", "battles", "such as"), battles))
+    console.print(_table(f"Replays of {report.format}", ("", "battles", "example"), battles))
     decisions = [
         ("all", report.decisions),
-        ("with a known choice", report.known),
-        ("with a choice known in part", report.possible),
-        ("bound or not, nobody can tell", report.request_unsure),
+        ("with a known action", report.known),
+        ("with an action known in part", report.possible),
+        ("with a mask that may be wrong", report.request_unsure),
         ("out of time, perhaps made by the server", report.late),
         ("illegal", report.illegal.total()),
         *((f"illegal: {cause}", count) for cause, count in report.illegal.most_common()),

@@ -4,20 +4,12 @@
 
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from nemesis.cli.config import resolve, resolved_yaml
+from nemesis.cli.options import Flag
 
 
-def train(
-    preset: str,
-    /,
-    *overrides: str,
-    run: Path | None = None,
-    dry_run: Annotated[bool, Parameter(negative="", show_default=False)] = False,
-) -> None:
+def train(preset: str, /, *overrides: str, run: Path | None = None, dry_run: Flag = False) -> None:
     """Train from a preset.
 
     Args:
@@ -28,24 +20,26 @@ def train(
     """
     config = resolve(preset, overrides)
     from nemesis.population.league import open_league
-    from nemesis.training import run as training
+    from nemesis.training import loop
+    from nemesis.training.run import Run
 
     run = run or Path("runs", f"{Path(preset).stem}-{datetime.now():%Y%m%d-%H%M%S}")
     if dry_run:
-        training.Run(config, run, open_league).close()
+        Run(config, run, open_league).close()
         print(resolved_yaml(config), end="")
     else:
-        training.train(config, run, open_matchmaker=open_league)
+        loop.train(config, run, open_matchmaker=open_league)
 
 
-def resume(run: Path, /, *overrides: str) -> None:
-    """Go on with a run from its newest valid checkpoint.
+def resume(run: Path, /, *overrides: str, allow_imports: Flag = False) -> None:
+    """Continue a run from its newest valid checkpoint.
 
     Args:
         run: folder of the run
         overrides: settings to change, as KEY=VALUE, such as updates=2000
+        allow_imports: import the code that the run names as module:attribute
     """
     from nemesis.population.league import open_league
-    from nemesis.training import run as training
+    from nemesis.training import loop
 
-    training.resume(run, overrides, open_matchmaker=open_league)
+    loop.resume(run, overrides, open_matchmaker=open_league, allow_imports=allow_imports)

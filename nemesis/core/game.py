@@ -61,7 +61,8 @@ def is_terminated(end_reason: IntArray) -> BoolArray:
 
 def is_truncated(end_reason: IntArray) -> BoolArray:
     """Return which matches (n,) were cut off by a limit."""
-    return end_reason == EndReason.TIME_LIMIT
+    truncated: BoolArray = end_reason == EndReason.TIME_LIMIT
+    return truncated
 
 
 def is_counted(end_reason: IntArray) -> BoolArray:

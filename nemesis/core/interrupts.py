@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, held back until what is saved then is whole."""
+"""Ctrl-C and SIGTERM, delayed until the run has saved."""
 
 import signal
 from collections.abc import Callable
@@ -7,11 +7,11 @@ from types import FrameType, TracebackType
 from typing import Self, TypeAlias
 
 Stop: TypeAlias = Callable[[], bool]
-"""Asked from time to time by what takes long: whether to leave off."""
+"""Called now and then by long work: whether to stop."""
 
 
 class StoppedError(Exception):
-    """Something was left off half way, as was asked for; nothing of it counts."""
+    """Work was interrupted half way, as requested; nothing of it counts."""
 
 
 def never() -> bool:

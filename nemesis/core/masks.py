@@ -26,7 +26,8 @@ def pack_mask(mask: npt.NDArray[np.bool_]) -> PackedMask:
 
 def unpack_mask(packed: PackedMask, actions: int) -> npt.NDArray[np.bool_]:
     """Unpack masks (…, byte) of so many actions: (…, action)."""
-    return np.unpackbits(packed, axis=-1, count=actions).view(np.bool_)
+    mask: npt.NDArray[np.bool_] = np.unpackbits(packed, axis=-1, count=actions).view(np.bool_)
+    return mask
 
 
 def is_legal(packed: PackedMask, action: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
@@ -35,4 +36,5 @@ def is_legal(packed: PackedMask, action: npt.NDArray[np.integer]) -> npt.NDArray
     index = np.where(inside, action, 0)
     byte = np.take_along_axis(packed, (index >> 3)[:, None], axis=1)[:, 0]
     bit: npt.NDArray[np.uint8] = byte >> (_HIGHEST_BIT - (index & 7).astype(np.uint8)) & np.uint8(1)
-    return bit.astype(np.bool_) & inside
+    legal: npt.NDArray[np.bool_] = bit.astype(np.bool_) & inside
+    return legal

@@ -40,7 +40,9 @@ class Trajectories:
     memory_row: IntArray  # (kept,) ascending rows whose memory state before the decision was kept
     memory: FloatArray  # (kept, state)
 
-    reward: FloatArray | None = None  # (decision,) that the game paid until the seat's next decision, besides the result
+    reward: FloatArray | None = (
+        None  # (decision,) that the game paid until the seat's next decision, besides the result
+    )
     potential: FloatArray | None = None  # (decision,) for reward shaping
     final_potential: FloatArray | None = None  # (episode,) of the final view; 0 if terminated
     opponent_action: npt.NDArray[np.int16] | None = None  # (decision, part) classes of it, −1 where there is none
@@ -136,9 +138,7 @@ class Trajectories:
 _POTENTIALS = ("potential", "final_potential")
 _PER_EPISODE = ("match", "seat", "result", "terminated", "bootstrap", "final_view", "first_version", "final_potential")
 _NEITHER = ("offsets", "memory_row", "memory")
-_PER_DECISION = tuple(
-    field.name for field in fields(Trajectories) if field.name not in (*_PER_EPISODE, *_NEITHER)
-)
+_PER_DECISION = tuple(field.name for field in fields(Trajectories) if field.name not in (*_PER_EPISODE, *_NEITHER))
 
 
 def concatenate(parts: Sequence[Trajectories]) -> Trajectories:

@@ -1,1 +1,1 @@
-"""Datasets of episodes on disk, and how a learner is fed from them."""
+"""Datasets of episodes on disk, feeds of learners from them, and the import of public replays."""

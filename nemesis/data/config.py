@@ -1,4 +1,4 @@
-"""What a run learns from, if not from its own play."""
+"""The `data` part of a run's config: datasets to learn from."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -10,7 +10,7 @@ from nemesis.data.split import Shares
 
 
 def _weighted(value: Any) -> Any:
-    """Let sources also be a list, or one text with commas, of paths that weigh the same."""
+    """Accept sources also as a list, or as one text with commas; paths without a weight get 1."""
     if isinstance(value, str):
         value = [path.strip() for path in value.split(",")]
     if not isinstance(value, list | tuple):
@@ -30,30 +30,28 @@ Weight = Annotated[float, Field(gt=0)]
 
 
 class DataConfig(Settings):
-    """Datasets to learn from instead of matches, and how they are fed to the learner."""
+    """Datasets to learn from instead of own matches, and how they are fed to the learner."""
 
     sources: Annotated[dict[str, Weight], BeforeValidator(_weighted)] = Field(
-        {}, description="folders of datasets with their weights: how many of the decisions come from each"
+        {}, description="folders of datasets, each with its weight: its share of the decisions"
     )
     validation: float = Field(
-        0.05, ge=0, lt=1, description="share of the groups of battles that is never learned from, chosen by their ids"
+        0.05, ge=0, lt=1, description="share of the battles in the validation split, chosen by group id"
     )
     test: float = Field(
-        0.0, ge=0, lt=1, description="share of the battles that the run does not even judge itself by, to test it later"
+        0.0, ge=0, lt=1, description="share of the battles in the test split, which the run never reads"
     )
     validation_decisions: int = Field(
-        50_000, ge=1, description="of them, as many as are predicted at each evaluation, and kept in memory"
+        50_000, ge=1, description="most decisions of the validation split that are used; they are kept in memory"
     )
-    buffer: int = Field(
-        32_768, ge=1, description="decisions among which episodes are shuffled; twice as many are in memory"
-    )
-    augment: Names = Field((), description="what is told in another way each time: order, slots (Pokémon)")
+    buffer: int = Field(32_768, ge=1, description="decisions in the shuffle buffer; twice as many are in memory")
+    augment: Names = Field((), description="names of the game's augmentations, applied at random to every episode")
     hide_guesses: bool = Field(
         False,
-        description="whether numbers of a view that were guessed when a replay was read become unknown, 0; the others "
-        "were shown later, and a policy would learn to foresee by that",
+        description="whether guessed (imputed) numbers of views become unknown; what remains was shown later in the "
+        "match, so a policy may learn to exploit that",
     )
-    any_format: bool = Field(False, description="whether battles of other formats with the same actions may be fed")
+    any_format: bool = Field(False, description="whether battles of other formats with the same actions are allowed")
 
     @property
     def shares(self) -> Shares:

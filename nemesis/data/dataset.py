@@ -3,10 +3,10 @@
     card.json              what is in it, with the size and sha256 of every shard, and one hash over all
     README.md              the same for people
     shard-00000.parquet    (shards.py)
-    lock                   held by whoever writes
+    lock                   held while the dataset is written
 
-The card is written last. A folder with shards and no card was left unfinished, and a shard that the card does not name
-is of an addition that was: neither is read, and the writer can go on from both.
+The card is written last. Without a card, a dataset is unfinished. A shard that the card does not name belongs to an
+unfinished addition. Neither is read, and a writer can continue both.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ _CHUNK = 1 << 20  # bytes
 
 
 class ShardEntry(Settings):
-    """A shard as the card knows it."""
+    """A shard in the card."""
 
     name: str
     size: int
@@ -55,7 +55,8 @@ class Card(Settings):
                 *self.summary.lines(),
                 "",
                 f"{len(self.shards)} shard{'s' if len(self.shards) > 1 else ''}, {size / 1e6:,.1f} MB. "
-                f"Views of version `{self.kind.view_version}`: {self.kind.view_size} numbers, {self.kind.actions} actions.",
+                f"Views of version `{self.kind.view_version}`: {self.kind.view_size} numbers, "
+                f"{self.kind.actions} actions.",
                 f"Content: `sha256:{self.hash}`.",
                 "",
             ]
@@ -75,19 +76,19 @@ class Dataset:
         return self.card.kind
 
     def verify(self) -> None:
-        """Read every byte and compare it with the card."""
+        """Read every byte and compare the hashes with the card."""
         for entry in self.card.shards:
             if sha256_of(self.path / entry.name) != entry.sha256:
                 raise DatasetError(
-                    f"{self.path / entry.name} is not what the card says; put its original back, or make the dataset "
-                    "again."
+                    f"{self.path / entry.name} does not have the hash in the card; restore the file, or make the "
+                    "dataset again."
                 )
 
 
 def open_dataset(path: Path, spec: GameSpec | None = None, *, any_format: bool = False) -> Dataset:
-    """Return the dataset in a folder, checked as far as that goes without reading all of it.
+    """Return the dataset in a folder, after the checks that need not read all of it.
 
-    With a game's spec, it must be of that game's views and actions and, unless any will do, of its format.
+    With a game's spec, the dataset must have the views and actions of that game and, unless `any_format`, its format.
     """
     card = read_card(path)
     if spec is not None:
@@ -96,13 +97,13 @@ def open_dataset(path: Path, spec: GameSpec | None = None, *, any_format: bool =
         size = _size(path / entry.name)
         if size != entry.size:
             raise DatasetError(
-                f"{path / entry.name} has {size:,} bytes, and the card says {entry.size:,}; put its original back, or "
-                "make the dataset again."
+                f"{path / entry.name} has {size:,} bytes, and the card says {entry.size:,}; restore the file, or make "
+                "the dataset again."
             )
     shards = tuple(open_shard(path / entry.name) for entry in card.shards)
     for shard in shards:
         if shard.kind != card.kind:
-            raise DatasetError(f"{shard.path} is of {shard.kind.game}, and the card of {card.kind.game}; take it out.")
+            raise DatasetError(f"{shard.path} is of {shard.kind.game}, and the card of {card.kind.game}; remove it.")
     return Dataset(path, card, shards)
 
 
@@ -113,14 +114,14 @@ def read_card(path: Path) -> Card:
     except (FileNotFoundError, NotADirectoryError) as error:
         if shard_paths(path):
             raise DatasetError(
-                f"{path} was left unfinished, since it has shards but no {CARD}; finish it by the command that began "
-                "it, with --add."
+                f"{path} is unfinished, because it has shards but no {CARD}; run the command that began it again, "
+                "with --add."
             ) from error
         raise DatasetError(
             f"There is no dataset in {path}; make one with `nemesis collect PLAYER PLAYER --out {path}`."
         ) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise DatasetError(f"{path / CARD} cannot be read ({error}); put its original back.") from error
+        raise DatasetError(f"{path / CARD} cannot be read ({error}); restore the file.") from error
     try:
         found = json.loads(text)
         version = found["schema_version"]
@@ -128,10 +129,10 @@ def read_card(path: Path) -> Card:
             raise DatasetError(f"{path} has version {version} of the columns, and this Nemesis reads {SCHEMA}.")
         card = Card.model_validate(found)
     except (ValueError, LookupError, TypeError, ValidationError) as error:
-        raise DatasetError(f"{path / CARD} is not the card of a dataset; put its original back.") from error
+        raise DatasetError(f"{path / CARD} is not the card of a dataset; restore the file.") from error
     for entry in card.shards:
         if not _SHARD_NAME.fullmatch(entry.name):  # also keeps paths of other folders out
-            raise DatasetError(f"{path / CARD} names a shard '{entry.name}', as none is called; put its original back.")
+            raise DatasetError(f"{path / CARD} names '{entry.name}', which cannot be a shard; restore the file.")
     return card
 
 
@@ -151,7 +152,7 @@ def write_card(path: Path, shards: list[Shard]) -> Card:
 
 
 def shard_paths(path: Path) -> list[Path]:
-    """Return the files of a folder that are called as shards are, in order."""
+    """Return the files of a folder that have names of shards, in order."""
     if not path.is_dir():
         return []
     return sorted(file for file in path.glob(f"shard-*{SUFFIX}") if _SHARD_NAME.fullmatch(file.name))
@@ -178,16 +179,16 @@ def _size(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError as error:
-        raise DatasetError(f"{path} is missing; put it back, or make the dataset again.") from error
+        raise DatasetError(f"{path} is missing; restore the file, or make the dataset again.") from error
 
 
 def _check_fits(path: Path, card: Card, spec: GameSpec, any_format: bool) -> None:
     theirs, ours = card.kind, Kind.of(spec)
     if theirs.game.partition(":")[0] != ours.game.partition(":")[0]:
-        raise DatasetError(f"{path} is of {theirs.game}, and what plays here is {ours.game}.")
+        raise DatasetError(f"{path} is of {theirs.game}, and the run is of {ours.game}.")
     if theirs.view_version != ours.view_version:
         raise DatasetError(
-            f"{path} has views of version {theirs.view_version}, and this Nemesis makes and reads {ours.view_version}; make the "
+            f"{path} has views of version {theirs.view_version}, and this Nemesis reads {ours.view_version}; make the "
             "dataset again."
         )
     if theirs.model_copy(update={"game": ours.game}) != ours:

@@ -1,8 +1,7 @@
-"""Episodes as datasets keep them: what was seen and done, by whom, and where it comes from.
+"""Episodes as datasets store them: what each seat saw and did, and where it comes from.
 
-They are `Trajectories` without what belongs to a run (versions, memories, potentials), and with what a run need not
-know: the battle they come from, its format, the rating of whoever played. Masks stay packed, eight actions in a byte,
-and battles stay together: both seats of one follow each other.
+They are `Trajectories` without what belongs to a run (versions, memories, potentials), and with their origin: the
+battle, its format, the rating of who had the seat. A battle is one match. The episodes of its seats follow each other.
 """
 
 from collections.abc import Sequence
@@ -13,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from nemesis.core.game import BoolArray, FloatArray, IntArray
+from nemesis.core.masks import PackedMask
 from nemesis.core.trajectory import Trajectories
 
 Bytes = npt.NDArray[np.uint8]
 Texts = npt.NDArray[np.str_]
 
-
-ENDINGS = ("played", "forfeit", "timer")  # by play, by giving up, or since somebody did not choose in time
+ENDINGS = ("played", "forfeit", "timer")  # by the rules, by forfeit, or because a player ran out of time
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +26,23 @@ class Episodes:
     """A batch of finished episodes with their origin."""
 
     view: npt.NDArray[Any]  # (decision, view)
-    mask: Bytes  # (decision, byte) packed
-    action: npt.NDArray[np.int32]  # (decision,) −1 where it is not known
-    tick: npt.NDArray[np.int32]  # (decision,) how many decisions the match had seen before, of either seat
-    log_prob: FloatArray  # (decision,) of the action under the policy that chose it, nan if no policy did
-    value: FloatArray  # (decision,) predicted then, nan if nobody did
-    reward: FloatArray  # (decision,) as the source tells it: the result at the last decision, unless it tells more
-    possible: Bytes | None  # (decision, byte) packed like masks: what an unknown action may have been, 0 if not known
-    guessed: Bytes | None  # (decision, byte) packed: which numbers of the view are guesses; None if none are
+    mask: PackedMask  # (decision, byte)
+    action: npt.NDArray[np.int32]  # (decision,) −1 where it is unknown
+    tick: npt.NDArray[np.int32]  # (decision,) number of earlier decisions of the match, of all seats
+    log_prob: FloatArray  # (decision,) of the action, under the policy that chose it; nan if no policy did
+    value: FloatArray  # (decision,) predicted at the time; nan if it was not
+    reward: FloatArray  # (decision,) as the source has it: by default the result, at the last decision
+    possible: PackedMask | None  # (decision, byte) what an unknown action may have been, 0 if nothing is known
+    guessed: Bytes | None  # (decision, byte) packed like masks: which numbers of the view are guessed (imputed)
 
     offsets: IntArray  # (episode + 1,)
     source: Texts  # (episode,) id of the battle
-    group: Texts  # (episode,) of battles that are alike, such as a series between the same players
+    group: Texts  # (episode,) of related battles, such as a series between the same players
     format: Texts  # (episode,)
     ending: Texts  # (episode,) values of ENDINGS
     seat: npt.NDArray[np.int8]  # (episode,)
     result: FloatArray  # (episode,) the seat's return, divided by the game's utility scale
-    rating: FloatArray  # (episode,) of whoever had the seat, nan if there is none
+    rating: FloatArray  # (episode,) of who had the seat; nan if there is none
 
     @property
     def decisions(self) -> int:
@@ -68,26 +67,22 @@ class Episodes:
         return np.flatnonzero(np.append(True, self.source[1:] != self.source[:-1])) if self.count else np.zeros(0, int)
 
     def at(self, episodes: IntArray) -> "Episodes":
-        """Return some of the episodes, in the order that is asked for."""
+        """Return some of the episodes, in the given order."""
         lengths = self.lengths[episodes]
         offsets = np.append(0, np.cumsum(lengths))
         rows = np.arange(offsets[-1]) + np.repeat(self.offsets[episodes] - offsets[:-1], lengths)
         picked: dict[str, Any] = {name: getattr(self, name)[rows] for name in _PER_DECISION}
         picked |= {name: getattr(self, name)[episodes] for name in _PER_EPISODE}
-        picked |= {name: None if (bits := getattr(self, name)) is None else bits[rows] for name in _PERHAPS}
+        picked |= {name: None if (bits := getattr(self, name)) is None else bits[rows] for name in _OPTIONAL}
         return Episodes(**picked, offsets=offsets)
 
-    def trajectories(self, actions: int, version: int) -> Trajectories:
-        """Return the episodes as a learner takes them, as if a policy of this version had played them."""
+    def trajectories(self, version: int) -> Trajectories:
+        """Return the episodes as if a policy of this version had played them."""
         known = self.known
         terminated = self.ending == "played"
-
-        def unpacked(bits: Bytes) -> BoolArray:
-            return np.unpackbits(bits, axis=1, count=actions).view(np.bool_)
-
         return Trajectories(
             view=self.view,
-            mask=unpacked(self.mask),
+            mask=self.mask,
             action=self.action.astype(np.int64),
             log_prob=self.log_prob,
             value=self.value,
@@ -100,15 +95,15 @@ class Episodes:
             memory_row=np.zeros(0, dtype=np.int64),
             memory=np.zeros((0, 0), dtype=np.float32),
             known=None if known.all() else known,
-            possible=None if self.possible is None else unpacked(self.possible),
+            possible=self.possible,
             terminated=None if terminated.all() else terminated,
         )
 
 
 _PER_EPISODE = ("source", "group", "format", "ending", "seat", "result", "rating")
-_PERHAPS = ("possible", "guessed")  # of decisions, if there are any
+_OPTIONAL = ("possible", "guessed")  # per decision
 _PER_DECISION = tuple(
-    field.name for field in fields(Episodes) if field.name not in (*_PER_EPISODE, *_PERHAPS, "offsets")
+    field.name for field in fields(Episodes) if field.name not in (*_PER_EPISODE, *_OPTIONAL, "offsets")
 )
 
 
@@ -121,14 +116,18 @@ def concatenate(parts: Sequence[Episodes]) -> Episodes:
     columns: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts]) for name in (*_PER_DECISION, *_PER_EPISODE)
     }
-    columns |= {name: _joined_bits([getattr(part, name) for part in parts], parts) for name in _PERHAPS}
+    columns |= {name: _concatenate_bits([getattr(part, name) for part in parts], parts) for name in _OPTIONAL}
     return Episodes(**columns, offsets=np.concatenate([*starts, first_row[-1:]]))
 
 
-def _joined_bits(bits: Sequence[Bytes | None], parts: Sequence[Episodes]) -> Bytes | None:
-    """Join packed bits, None for those of which none is set."""
-    widths = [rows.shape[1] for rows in bits if rows is not None]
-    if not widths:
+def _concatenate_bits(bits: Sequence[Bytes | None], parts: Sequence[Episodes]) -> Bytes | None:
+    """Join packed bits of all parts; None stands for zeros."""
+    width = next((rows.shape[1] for rows in bits if rows is not None), None)
+    if width is None:
         return None
-    none = [np.zeros((part.decisions, widths[0]), dtype=np.uint8) for part in parts]
-    return np.concatenate([blank if rows is None else rows for rows, blank in zip(bits, none, strict=True)])
+    return np.concatenate(
+        [
+            np.zeros((part.decisions, width), dtype=np.uint8) if rows is None else rows
+            for rows, part in zip(bits, parts, strict=True)
+        ]
+    )

@@ -1,8 +1,8 @@
-"""Batches of whole episodes from a mixture of datasets, made in a thread beside the learner.
+"""Batches of whole episodes from a mixture of datasets, prefetched in a thread beside the learner.
 
-A batch has at least so many decisions, of which each source gives its share: whoever is behind its share gives more.
-What is in a batch follows from the seed and from where the streams were before it, so that a feed that goes on from a
-saved state gives the same batches as one that was never stopped.
+A batch has at least the given number of decisions, and each source contributes its share: a source that is behind its
+share gives more. The content of a batch follows from the seed and the positions of the streams, so a feed that is
+restored from a saved state gives the same batches as one that was never interrupted.
 """
 
 from collections.abc import Mapping
@@ -17,43 +17,46 @@ import numpy as np
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
 from nemesis.core.trajectory import Trajectories
+from nemesis.data.augmentation import Augmentation
 from nemesis.data.config import DataConfig
 from nemesis.data.dataset import open_dataset
 from nemesis.data.episodes import Episodes, concatenate
-from nemesis.data.preparation import Preparation
-from nemesis.data.stream import Place, Stream
+from nemesis.data.stream import Stream, StreamPosition
 
-_AHEAD = 2  # batches that wait for the learner
-_PATIENCE = 0.1  # seconds between looks at whether the feed was closed
-_AUGMENTATION = 1 << 20  # a seed that no source has
+_PREFETCH = 2  # batches that are made before they are asked for
+_CLOSE_INTERVAL = 0.1  # seconds between checks for whether the feed was closed
+_AUGMENTATION_SEED = 1 << 20  # no source has this number
 
 
 @dataclass(frozen=True, slots=True)
-class _Position:
-    """Where a feed is."""
+class _FeedPosition:
+    """How far a feed is."""
 
     batches: int
-    places: tuple[Place, ...]  # of the sources
+    streams: tuple[StreamPosition, ...]  # by source
 
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
     trajectories: Trajectories
-    after: _Position
+    after: _FeedPosition
 
 
 class Feed:
-    """Gives batches of at least so many decisions, for ever."""
+    """An endless sequence of batches."""
 
     def __init__(
         self, config: DataConfig, game: Game, decisions: int, seed: int, part: tuple[int, int] = (0, 1)
     ) -> None:
-        """Give only this part of every batch, (number, of how many), which has that share of its episodes."""
+        """Give batches of at least so many decisions.
+
+        With part (rank, count), give only the share of each batch that belongs to one of several processes.
+        """
         self._config = config
         self._decisions = decisions
         self._seed = seed
         self._part = part
-        self._preparation = Preparation(config, game)
+        self._augmentation = Augmentation(config, game)
         self.datasets = {
             path: open_dataset(Path(path), game.spec, any_format=config.any_format) for path in config.sources
         }
@@ -63,87 +66,90 @@ class Feed:
             Stream(dataset, config.shares, max(int(config.buffer * share), 1), (seed, number))
             for number, (dataset, share) in enumerate(zip(self.datasets.values(), self._shares, strict=True))
         ]
-        self._position = _Position(0, tuple(stream.place for stream in self._streams))
-        self._reader: _Reader | None = None
+        self._position = _FeedPosition(0, tuple(stream.position for stream in self._streams))
+        self._prefetcher: _Prefetcher | None = None
 
     @property
     def epochs(self) -> dict[str, int]:
-        """How often all of each source has been given, by its path."""
-        return {path: place.epoch for path, place in zip(self.datasets, self._position.places, strict=True)}
+        """The number of finished epochs of each source, by path."""
+        return {path: stream.epoch for path, stream in zip(self.datasets, self._position.streams, strict=True)}
 
     @property
-    def drawn(self) -> int:
-        """How many decisions have been given, to all processes."""
-        return sum(place.drawn for place in self._position.places)
+    def decisions(self) -> int:
+        """The number of decisions given so far, to all processes."""
+        return sum(stream.decisions for stream in self._position.streams)
 
     def take(self) -> Trajectories:
         """Return the next batch."""
-        if self._reader is None:
-            self._reader = _Reader(self)
-        batch = self._reader.take()
+        if self._prefetcher is None:
+            self._prefetcher = _Prefetcher(self, self._position.batches)
+        batch = self._prefetcher.take()
         self._position = batch.after
         return batch.trajectories
 
     def state(self) -> dict[str, Any]:
-        """Return where the feed is, as plain numbers."""
+        """Return how far the feed is, to store it."""
         return {
             "batches": self._position.batches,
-            "places": [place.state() for place in self._position.places],
+            "streams": [stream.state() for stream in self._position.streams],
             "content": [dataset.card.hash for dataset in self.datasets.values()],
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from where a feed of the same settings was."""
+        """Continue from the state of a feed with the same settings."""
         for (path, dataset), content in zip(self.datasets.items(), state["content"], strict=True):
             if dataset.card.hash != content:
-                raise UserError(
-                    f"{path} has changed since the run was saved; put it back as it was, or start a new run."
-                )
+                raise UserError(f"{path} has changed since the run was saved; restore it, or start a new run.")
         self.close()
-        self._position = _Position(state["batches"], tuple(Place(**place) for place in state["places"]))
-        for stream, place in zip(self._streams, self._position.places, strict=True):
-            stream.restore(place)
+        self._position = _FeedPosition(
+            state["batches"], tuple(StreamPosition(**position) for position in state["streams"])
+        )
+        self._restore_streams()
 
     def close(self) -> None:
-        """Stop reading; a feed that is asked again goes on from where it was."""
-        if self._reader is not None:
-            self._reader.close()
-            self._reader = None
-            for stream, place in zip(self._streams, self._position.places, strict=True):
-                stream.restore(place)
+        """Stop prefetching; `take` then continues where it was."""
+        if self._prefetcher is not None:
+            self._prefetcher.close()
+            self._prefetcher = None
+            self._restore_streams()
 
     def make(self, number: int) -> _Batch:
-        """Make the batch of a number, which is the one after those that the streams have given."""
+        """Make the next batch of the streams, which has this number."""
         parts = [
             part for stream, wanted in zip(self._streams, self._wanted(), strict=True) for part in stream.take(wanted)
         ]
-        places = tuple(stream.place for stream in self._streams)
-        return _Batch(self._prepare(concatenate(parts), number), _Position(number + 1, places))
+        positions = tuple(stream.position for stream in self._streams)
+        return _Batch(self._prepare(concatenate(parts), number), _FeedPosition(number + 1, positions))
+
+    def _restore_streams(self) -> None:
+        for stream, position in zip(self._streams, self._position.streams, strict=True):
+            stream.restore(position)
 
     def _prepare(self, episodes: Episodes, number: int) -> Trajectories:
         rank, parts = self._part
         if episodes.count < parts:
             raise UserError(
-                f"A batch of {episodes.count} episodes has none for some process; set collection.decisions higher."
+                f"A batch of {episodes.count} episodes is too small for {parts} processes; set a larger "
+                "collection.decisions."
             )
         if parts > 1:
             episodes = episodes.at(np.arange(rank, episodes.count, parts))
-        return self._preparation.trajectories(episodes, (self._seed, _AUGMENTATION, number, rank))
+        return self._augmentation.trajectories(episodes, (self._seed, _AUGMENTATION_SEED, number, rank))
 
     def _wanted(self) -> list[int]:
-        """Return how many decisions each source gives so that all come to their shares."""
-        drawn = np.array([stream.place.drawn for stream in self._streams])
-        wanted: list[int] = np.ceil(self._shares * (drawn.sum() + self._decisions) - drawn).astype(int).tolist()
+        """Return how many decisions each source gives to the next batch so that all reach their shares."""
+        given = np.array([stream.position.decisions for stream in self._streams])
+        wanted: list[int] = np.ceil(self._shares * (given.sum() + self._decisions) - given).astype(int).tolist()
         return wanted
 
 
-class _Reader:
-    """The thread that makes batches, a few ahead of whoever takes them."""
+class _Prefetcher:
+    """The thread that makes batches before they are asked for."""
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, feed: Feed, first: int) -> None:
         self._feed = feed
-        self._first = feed.state()["batches"]
-        self._made: Queue[_Batch | BaseException] = Queue(maxsize=_AHEAD)
+        self._first = first
+        self._made: Queue[_Batch | BaseException] = Queue(maxsize=_PREFETCH)
         self._closed = Event()
         self._thread = Thread(target=self._run, name="feed", daemon=True)
         self._thread.start()
@@ -151,7 +157,7 @@ class _Reader:
     def take(self) -> _Batch:
         made = self._made.get()
         if isinstance(made, BaseException):
-            self._made.put(made)  # whoever asks again hears it again
+            self._made.put(made)  # the next call raises it again
             raise made
         return made
 
@@ -166,15 +172,15 @@ class _Reader:
                 made: _Batch | BaseException = self._feed.make(number)
             except Exception as error:
                 made = error
-            self._offer(made)
+            self._put(made)
             if isinstance(made, BaseException):
                 return
             number += 1
 
-    def _offer(self, made: _Batch | BaseException) -> None:
+    def _put(self, made: _Batch | BaseException) -> None:
         while not self._closed.is_set():
             try:
-                self._made.put(made, timeout=_PATIENCE)
+                self._made.put(made, timeout=_CLOSE_INTERVAL)
                 return
             except Full:
                 continue

@@ -1,39 +1,34 @@
-"""Several hosts that read replays side by side, and go on though a replay ends one of them."""
+"""Several episode readers in threads, which survive a replay that crashes one of them."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
-from nemesis.core.errors import UserError
-from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.hosts.host_process import HostError
-from nemesis.games.pokemon.replays.reading import ReplayBattle, ReplayError, ReplayReader
-from nemesis.games.pokemon.replays.sources import Replay
-from nemesis.games.pokemon.replays.usage import UsageCounts
+from nemesis.core.replays import EpisodeReader, ReaderError, ReplayError, ReplayLog, ReplayMatch, UsageCounts
 
-Result = tuple[str, ReplayBattle | ReplayError]  # where the replay stands, and what it tells
+OpenReaders: TypeAlias = Callable[[int], list[EpisodeReader]]
+"""Return so many new readers."""
+
 T = TypeVar("T")
 
 
 class ReplayReaders:
-    """Readers of one format. Results come in the order of the batches, however many readers there are.
+    """Readers of one format. Results come in the order of the batches, whatever the number of readers.
 
     A context manager.
     """
 
-    def __init__(self, game: PokemonGame, count: int, *, unfinished: bool) -> None:
-        """Read with so many hosts, perhaps also battles that ended by forfeit or timer."""
-        self._game = game
+    def __init__(self, open_readers: OpenReaders, count: int) -> None:
+        self._open_readers = open_readers
         self._count = count
-        self._played = not unfinished
-        self._usual: UsageCounts | None = None
-        self._idle: SimpleQueue[ReplayReader] = SimpleQueue()
+        self._usage: UsageCounts | None = None
+        self._idle: SimpleQueue[EpisodeReader] = SimpleQueue()
         self._threads = ThreadPoolExecutor(count)
 
     def __enter__(self) -> "ReplayReaders":
-        for reader in self._game.replay_readers(self._count):
+        for reader in self._open_readers(self._count):
             self._idle.put(reader)
         return self
 
@@ -42,72 +37,70 @@ class ReplayReaders:
         while not self._idle.empty():
             self._idle.get().close()
 
-    def usage(self, batches: Iterator[list[Replay]]) -> Iterator[UsageCounts]:
-        """Yield what replays tell of teams."""
+    def count_usage(self, batches: Iterator[list[ReplayLog]]) -> Iterator[UsageCounts]:
+        """Yield usage statistics of parts of the batches."""
 
-        def count(reader: ReplayReader, batch: list[Replay]) -> list[UsageCounts]:
-            return [reader.usage([one.log for one in batch], played=self._played)]
+        def count(reader: EpisodeReader, batch: list[ReplayLog]) -> list[UsageCounts]:
+            return [reader.count_usage(batch)]
 
-        for counts in self._each(batches, count, lambda _, __: {}):
+        for counts in self._map(batches, count, lambda _, __: {}):
             yield from counts
 
-    def complete(self, usual: UsageCounts) -> None:
-        """From now on, fill in what logs do not tell."""
-        self._usual = usual
+    def impute(self, usage: UsageCounts) -> None:
+        """From now on, sample what logs do not show from these statistics."""
+        self._usage = usage
         for _ in range(self._count):
             reader = self._idle.get()
-            reader.complete(usual)
+            reader.impute(usage)
             self._idle.put(reader)
 
-    def read(self, batches: Iterator[list[Replay]]) -> Iterator[list[Result]]:
-        """Yield what the replays of each batch tell."""
+    def read(self, batches: Iterator[list[ReplayLog]]) -> Iterator[list[tuple[ReplayLog, ReplayMatch | ReplayError]]]:
+        """Yield the logs of each batch and what was read of them."""
 
-        def read(reader: ReplayReader, batch: list[Replay]) -> list[Result]:
-            results = reader.read([(one.id, one.log) for one in batch], played=self._played)
-            return [(one.where, result) for one, result in zip(batch, results, strict=True)]
+        def read(reader: EpisodeReader, batch: list[ReplayLog]) -> list[tuple[ReplayLog, ReplayMatch | ReplayError]]:
+            return list(zip(batch, reader.read(batch), strict=True))
 
-        def lost(replay: Replay, problem: str) -> Result:
-            return replay.where, ReplayError(replay.id, "reader failed", problem, 0)
+        def failed(log: ReplayLog, problem: str) -> tuple[ReplayLog, ReplayMatch | ReplayError]:
+            return log, ReplayError(log.id, "reader failed", problem)
 
-        return self._each(batches, read, lost)
+        return self._map(batches, read, failed)
 
-    def _each(
+    def _map(
         self,
-        batches: Iterator[list[Replay]],
-        work: Callable[[ReplayReader, list[Replay]], list[T]],
-        lost: Callable[[Replay, str], T],
+        batches: Iterator[list[ReplayLog]],
+        work: Callable[[EpisodeReader, list[ReplayLog]], list[T]],
+        failed: Callable[[ReplayLog, str], T],
     ) -> Iterator[list[T]]:
-        waiting: deque[Future[list[T]]] = deque()
+        pending: deque[Future[list[T]]] = deque()
         for batch in batches:
-            waiting.append(self._threads.submit(self._one, batch, work, lost))
-            if len(waiting) > 2 * self._count:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+            pending.append(self._threads.submit(self._run, batch, work, failed))
+            if len(pending) > 2 * self._count:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
 
-    def _one(
+    def _run(
         self,
-        batch: list[Replay],
-        work: Callable[[ReplayReader, list[Replay]], list[T]],
-        lost: Callable[[Replay, str], T],
+        batch: list[ReplayLog],
+        work: Callable[[EpisodeReader, list[ReplayLog]], list[T]],
+        failed: Callable[[ReplayLog, str], T],
     ) -> list[T]:
         reader = self._idle.get()
         try:
             return work(reader, batch)
-        except (HostError, UserError) as error:
-            # One that refuses to answer may be as spoilt as one that has died.
+        except ReaderError as error:
             problem = str(error)
             reader.close()
-            reader = self._renewed()
+            reader = self._replacement()
         finally:
             self._idle.put(reader)
         if len(batch) == 1:
-            return [lost(batch[0], problem)]
-        # One of them ended the host, and the others need not suffer.
-        return [result for one in batch for result in self._one([one], work, lost)]
+            return [failed(batch[0], problem)]
+        # One of the logs made the reader fail. Read one at a time, the others are not lost.
+        return [result for log in batch for result in self._run([log], work, failed)]
 
-    def _renewed(self) -> ReplayReader:
-        reader = self._game.replay_reader()
-        if self._usual is not None:
-            reader.complete(self._usual)
+    def _replacement(self) -> EpisodeReader:
+        (reader,) = self._open_readers(1)
+        if self._usage is not None:
+            reader.impute(self._usage)
         return reader

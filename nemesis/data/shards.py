@@ -1,27 +1,27 @@
-"""Shards: Parquet files with one row a decision.
+"""Shards: Parquet files with one row per decision.
 
-    source    string         id of the battle; the rows of a battle stand together, its seats one after the other
-    group     string         of battles that are alike, such as a series of the same players; a split keeps it together
+    source    string         id of the battle; the rows of a battle are together, one seat after the other
+    group     string         of related battles, such as a series of the same players; a split takes whole groups
     format    string         such as gen1ou
     ending    string         played, forfeit or timer
-    seat      int8           0 or 1
+    seat      int8           whose decision it is, from 0; a match may have more than two seats
     step      int32          number of the decision in its episode, from 0
-    tick      int32          how many decisions the match had seen before, of either seat
-    view      list[V]        the view record: int16, or float32 where the game's views are real numbers
-    mask      binary[A / 8]  legal actions, eight in a byte, the highest bit first
-    action    int32          −1 where it is not known
-    known     bool           whether it is
-    possible  binary[A / 8]  what an unknown action may have been, packed like masks; null where nothing is known of it
-    guessed   binary[V / 8]  which numbers of the view are guesses, packed like masks; null if none are
+    tick      int32          number of earlier decisions of the match, of all seats
+    view      list[V]        the view record: int16, or float32 if the game's views are real numbers
+    mask      binary[A / 8]  legal actions, packed (core/masks.py)
+    action    int32          −1 where it is unknown
+    known     bool           whether the action is known
+    possible  binary[A / 8]  what an unknown action may have been, packed like masks; null if nothing is known
+    guessed   binary[V / 8]  which numbers of the view are guessed (imputed), packed like masks; null if none are
     reward    float32        of the decision
     result    float32        of the episode, the same in all its rows
-    rating    float32        of whoever had the seat; nan if there is none
-    log_prob  float32        of the action under the policy that chose it; nan if no policy did
-    value     float32        that the policy predicted; nan if nobody did
+    rating    float32        of who had the seat; nan if there is none
+    log_prob  float32        of the action, under the policy that chose it; nan if no policy did
+    value     float32        predicted at the time; nan if it was not
 
-The footer holds, as JSON under `nemesis`, the version of this table, the game, the version of its view record (which
-covers the vocabulary), its number of actions, what is in the shard, and the options that it was made with. A row group
-holds whole battles, so that any can be read alone, and every page has a checksum.
+The footer has JSON under the key `nemesis`: the version of this table, the game, the version of its view record (which
+includes the vocabulary), its number of actions, a summary, and the options that the shard was made with. A row group
+holds whole battles, so each can be read alone. Every page has a checksum.
 """
 
 import json
@@ -38,6 +38,7 @@ from pydantic import ValidationError
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import BoolArray, GameSpec
+from nemesis.core.masks import packed_size
 from nemesis.core.settings import Settings
 from nemesis.data.episodes import Bytes, Episodes
 from nemesis.data.summary import Summary
@@ -47,22 +48,23 @@ SUFFIX = ".parquet"
 _KEY = b"nemesis"
 _TEXTS = ("source", "group", "format", "ending")
 _NULLABLE = ("possible", "guessed")
-_PLAIN = ("view", "mask", "possible", "guessed")  # wide columns, in which a dictionary of values would only cost time
+_PLAIN = ("view", "mask", "possible", "guessed")  # wide columns, for which a dictionary only costs time
 _READ = (
     *_TEXTS, "seat", "step", "tick", "view", "mask", "action", "possible", "guessed", "reward", "result", "rating",
     "log_prob", "value",
 )  # fmt: skip
 
 
-Options: TypeAlias = Mapping[str, bool]  # by which episodes were made, and which must not be mixed
+Options: TypeAlias = Mapping[str, bool]
+"""How episodes were made, by name; those made in different ways must not be mixed."""
 
 
 class DatasetError(UserError):
-    """A dataset cannot be read or written; the message is a sentence that says what to do."""
+    """A dataset cannot be read or written."""
 
 
 class Kind(Settings):
-    """What all shards of a dataset share: the game, and how wide its columns are."""
+    """What all shards of a dataset share: the game, and the widths of its columns."""
 
     game: str
     view_version: str  # version of the view record
@@ -87,11 +89,11 @@ class Kind(Settings):
 
     @property
     def mask_bytes(self) -> int:
-        return -(-self.actions // 8)
+        return packed_size(self.actions)
 
     @property
     def guessed_bytes(self) -> int:
-        return -(-self.view_size // 8)
+        return packed_size(self.view_size)
 
     @property
     def columns(self) -> pa.Schema:
@@ -113,7 +115,7 @@ class Kind(Settings):
 
 
 class _Footer(Settings):
-    """What a shard says of itself."""
+    """The footer of a shard."""
 
     schema_version: int
     kind: Kind
@@ -140,13 +142,13 @@ class ShardFile:
         self.summary = self.summary.plus(Summary.of(episodes))
 
     def close(self) -> None:
-        """Write the footer, without which the file is worth nothing."""
+        """Write the footer; without it the file cannot be read."""
         footer = _Footer(schema_version=SCHEMA, kind=self._kind, summary=self.summary, options=self._options)
         self._writer.add_key_value_metadata({_KEY: footer.model_dump_json()})
         self._writer.close()
 
     def abandon(self) -> None:
-        """Give the file up."""
+        """Close the file without a footer."""
         self._writer.close()
 
 
@@ -178,7 +180,7 @@ class Shard:
             raise _damaged(self.path, error) from error
 
     def _open(self) -> pq.ParquetFile:
-        # Opened for each reading, since a dataset may have more shards than a process may have open files.
+        # Not kept open: a dataset may have more shards than a process may have open files.
         return pq.ParquetFile(self.path, page_checksum_verification=True)
 
 
@@ -187,7 +189,7 @@ def open_shard(path: Path) -> Shard:
     try:
         metadata = pq.read_metadata(path)
     except FileNotFoundError as error:
-        raise DatasetError(f"{path} is missing; put it back, or make the dataset again.") from error
+        raise DatasetError(f"{path} is missing; restore the file, or make the dataset again.") from error
     except (OSError, pa.ArrowException) as error:
         raise _damaged(path, error) from error
     try:
@@ -195,7 +197,7 @@ def open_shard(path: Path) -> Shard:
         version = json.loads(text)["schema_version"]
     except (KeyError, TypeError, ValueError) as error:
         raise DatasetError(
-            f"{path} is a Parquet file, but no shard of a dataset; take it out of the folder."
+            f"{path} is a Parquet file, but not a shard of a dataset; remove it from the folder."
         ) from error
     if version != SCHEMA:
         raise DatasetError(f"{path} has version {version} of the columns, and this Nemesis reads {SCHEMA}.")
@@ -211,7 +213,7 @@ def open_shard(path: Path) -> Shard:
 
 def _damaged(path: Path, error: Exception) -> DatasetError:
     reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-    return DatasetError(f"{path} is damaged ({reason}); put its original back, or make the dataset again.")
+    return DatasetError(f"{path} is damaged ({reason}); restore the file, or make the dataset again.")
 
 
 def _table(episodes: Episodes, schema: pa.Schema) -> pa.Table:
@@ -228,7 +230,7 @@ def _table(episodes: Episodes, schema: pa.Schema) -> pa.Table:
             pa.array(np.repeat(place, lengths), pa.int32()), pa.array(names.tolist(), pa.string())
         )
 
-    def perhaps(column: str) -> pa.Array:
+    def optional(column: str) -> pa.Array:
         rows: Bytes | None = getattr(episodes, column)
         if rows is None:
             return pa.nulls(episodes.decisions, schema.field(column).type)
@@ -245,8 +247,8 @@ def _table(episodes: Episodes, schema: pa.Schema) -> pa.Table:
         "mask": _binary(episodes.mask),
         "action": episodes.action,
         "known": episodes.known,
-        "possible": perhaps("possible"),
-        "guessed": perhaps("guessed"),
+        "possible": optional("possible"),
+        "guessed": optional("guessed"),
         "reward": episodes.reward,
         "result": repeated("result"),
         "rating": repeated("rating"),
@@ -260,10 +262,11 @@ def _table(episodes: Episodes, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _binary(rows: Bytes, there: BoolArray | None = None) -> pa.Array:
-    """Return packed bits (n, byte) as a column, with nulls for rows that are not there (n,)."""
+def _binary(rows: Bytes, present: BoolArray | None = None) -> pa.Array:
+    """Return packed bits (n, byte) as a column, with nulls for rows that are not present (n,)."""
     count, width = rows.shape
-    valid = None if there is None else pa.py_buffer(np.packbits(there, bitorder="little").tobytes())
+    # Arrow packs validity with the lowest bit first.
+    valid = None if present is None else pa.py_buffer(np.packbits(present, bitorder="little").tobytes())
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), count, [valid, pa.py_buffer(rows.tobytes())])
 
 
@@ -275,14 +278,14 @@ def _episodes(table: pa.Table, kind: Kind) -> Episodes:
     }
     starts = np.flatnonzero(plain["step"] == 0)
     if not len(starts) or starts[0] != 0:
-        raise ValueError("a row group begins within an episode")
+        raise ValueError("a row group starts within an episode")
     texts = {
         name: np.array(columns[name].dictionary.to_pylist(), dtype=np.str_)[columns[name].indices.to_numpy()[starts]]
         for name in _TEXTS
     }
     view = columns["view"].flatten().to_numpy().reshape(-1, kind.view_size)
 
-    def perhaps(name: str, width: int) -> Bytes | None:
+    def optional(name: str, width: int) -> Bytes | None:
         column = columns[name]
         return None if column.null_count == len(column) else _rows(column.fill_null(bytes(width)), width)
 
@@ -294,8 +297,8 @@ def _episodes(table: pa.Table, kind: Kind) -> Episodes:
         log_prob=plain["log_prob"],
         value=plain["value"],
         reward=plain["reward"],
-        possible=perhaps("possible", kind.mask_bytes),
-        guessed=perhaps("guessed", kind.guessed_bytes),
+        possible=optional("possible", kind.mask_bytes),
+        guessed=optional("guessed", kind.guessed_bytes),
         offsets=np.append(starts, len(view)),
         seat=plain["seat"][starts],
         result=plain["result"][starts],

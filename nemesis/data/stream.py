@@ -1,9 +1,9 @@
-"""The episodes of one dataset, epoch after epoch, each time in another order, with bounded memory.
+"""The episodes of one dataset, epoch after epoch, shuffled within bounded memory.
 
 In every epoch, the row groups of all shards are put into a random order and cut into windows of about `buffer`
-decisions. The episodes of a window are shuffled among each other. All orders follow from the seed, so that a place in
-the stream is three numbers, and going on from it costs the reading of one window. While a window is used up, the next
-one is read, a row group at a time.
+decisions. A window fills the shuffle buffer: its episodes are given in a random order. All orders follow from the seed,
+so a position in the stream is a few numbers, and to continue from it one window must be read. While a window is given,
+the next one is prefetched, a row group at a time.
 """
 
 from collections.abc import Sequence
@@ -21,23 +21,22 @@ _ROW_GROUPS, _EPISODES = 0, 1  # what is shuffled
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a stream is."""
+class StreamPosition:
+    """How far a stream is."""
 
     epoch: int = 0
     window: int = 0  # of the epoch
     episode: int = 0  # of the window
-    drawn: int = 0  # decisions in all
+    decisions: int = 0  # given since the start
 
     def state(self) -> dict[str, int]:
         return asdict(self)
 
 
 class Stream:
-    """An endless stream of episodes."""
+    """An endless stream of the episodes of the training split."""
 
     def __init__(self, dataset: Dataset, shares: Shares, buffer: int, seed: Sequence[int]) -> None:
-        """Give what is learned from."""
         self._dataset = dataset
         self._shares = shares
         self._buffer = buffer
@@ -45,67 +44,69 @@ class Stream:
         self._groups = [(shard, group) for shard in dataset.shards for group in range(len(shard.row_groups))]
         self._rows = np.array([rows for shard in dataset.shards for rows in shard.row_groups])
         self._windows: dict[int, list[IntArray]] = {}
-        self._ahead: list[Episodes] = []  # of the next window
-        self.place = Place()
+        self._prefetched: list[Episodes] = []  # row groups of the next window
+        self.position = StreamPosition()
         self._window: Episodes | None = None
         self._order: IntArray = np.zeros(0, dtype=np.int64)
         self._ends: IntArray = np.zeros(0, dtype=np.int64)  # decisions up to each episode of the order
 
-    def restore(self, place: Place) -> None:
-        """Go on from a place."""
-        self.place = place
-        self._window, self._ahead = None, []
+    def restore(self, position: StreamPosition) -> None:
+        """Continue from a position."""
+        self.position = position
+        self._window, self._prefetched = None, []
 
     def take(self, decisions: int) -> list[Episodes]:
-        """Return the next episodes, as many as it takes to have so many decisions."""
+        """Return the next episodes, enough for this number of decisions."""
         if self._window is None:
-            self._enter(self.place.epoch, self.place.window, self.place.episode)
+            self._enter(self.position.epoch, self.position.window, self.position.episode)
         parts = []
-        barren = 0  # windows in a row that had nothing that is not held out
+        empty = 0  # successive windows without an episode of the training split
         while decisions > 0:
-            first = self.place.episode
+            first = self.position.episode
             if first == len(self._order):
-                barren = 0 if len(self._order) else barren + 1
-                if barren > len(self._windows_of(self.place.epoch)):
+                empty = 0 if len(self._order) else empty + 1
+                if empty > len(self._windows_of(self.position.epoch)):
                     raise DatasetError(
-                        f"All battles of {self._dataset.path} are held out; set another data.validation."
+                        f"All battles of {self._dataset.path} are in the validation or test split; set a smaller "
+                        "data.validation or data.test."
                     )
-                self._enter(*self._following())
+                self._enter(*self._next_window())
                 continue
             before = self._ends[first - 1] if first else 0
             last = min(int(np.searchsorted(self._ends, before + decisions)) + 1, len(self._order))
             assert self._window is not None  # noqa: S101
-            parts.append(self._window.at(self._order[first:last]))
-            decisions -= parts[-1].decisions
-            place = self.place
-            self.place = Place(place.epoch, place.window, last, place.drawn + parts[-1].decisions)
-        self._read_ahead()
+            part = self._window.at(self._order[first:last])
+            parts.append(part)
+            decisions -= part.decisions
+            position = self.position
+            self.position = StreamPosition(position.epoch, position.window, last, position.decisions + part.decisions)
+        self._prefetch()
         return parts
 
-    def _following(self) -> tuple[int, int]:
-        """Return the epoch and the window after this one."""
-        epoch, window = self.place.epoch, self.place.window + 1
+    def _next_window(self) -> tuple[int, int]:
+        """Return the epoch and the number of the next window."""
+        epoch, window = self.position.epoch, self.position.window + 1
         return (epoch, window) if window < len(self._windows_of(epoch)) else (epoch + 1, 0)
 
     def _enter(self, epoch: int, window: int, episode: int = 0) -> None:
-        """Begin a window."""
+        """Fill the shuffle buffer with a window."""
         self._window = None
         groups = self._windows_of(epoch)[window]
-        parts, self._ahead = self._ahead, []
+        parts, self._prefetched = self._prefetched, []
         parts += [self._read(int(group)) for group in groups[len(parts) :]]
         self._window = concatenate(parts)
         del parts
         generator = np.random.default_rng((*self._seed, _EPISODES, epoch, window))
         self._order = generator.permutation(self._window.count)
         self._ends = np.cumsum(self._window.lengths[self._order])
-        self.place = Place(epoch, window, episode, self.place.drawn)
+        self.position = StreamPosition(epoch, window, episode, self.position.decisions)
 
-    def _read_ahead(self) -> None:
-        """Have as much of the next window read as this one is used up."""
-        epoch, window = self._following()
+    def _prefetch(self) -> None:
+        """Read as large a share of the next window as was given of this one."""
+        epoch, window = self._next_window()
         groups = self._windows_of(epoch)[window]
-        wanted = -(-self.place.episode * len(groups) // max(len(self._order), 1))
-        self._ahead += [self._read(int(group)) for group in groups[len(self._ahead) : wanted]]
+        wanted = -(-self.position.episode * len(groups) // max(len(self._order), 1))
+        self._prefetched += [self._read(int(group)) for group in groups[len(self._prefetched) : wanted]]
 
     def _read(self, number: int) -> Episodes:
         shard, group = self._groups[number]
@@ -118,11 +119,11 @@ class Stream:
         if epoch not in self._windows:
             order = np.random.default_rng((*self._seed, _ROW_GROUPS, epoch)).permutation(len(self._rows))
             ends = np.cumsum(self._rows[order])
-            cuts, begun = [], 0
+            cuts, start = [], 0
             for place, end in enumerate(ends.tolist()):
-                if place and end - begun > self._buffer:
+                if place and end - start > self._buffer:
                     cuts.append(place)
-                    begun = int(ends[place - 1])
-            self._windows = {one: known for one, known in self._windows.items() if one >= epoch - 1}
+                    start = int(ends[place - 1])
+            self._windows = {known: windows for known, windows in self._windows.items() if known >= epoch - 1}
             self._windows[epoch] = np.split(order, cuts)
         return self._windows[epoch]

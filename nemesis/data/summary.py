@@ -1,4 +1,4 @@
-"""What is in a stretch of episodes, in numbers that add up."""
+"""Counts of what is in episodes; the counts of parts add up to those of the whole."""
 
 import math
 from collections import Counter
@@ -13,14 +13,14 @@ _RATING_STEP = 100
 
 
 class Tally(Settings):
-    """What one format has."""
+    """Counts of one format."""
 
     battles: int = 0
     episodes: int = 0
     decisions: int = 0
-    known: int = 0  # decisions whose choice is known,
-    possible: int = 0  # and those of which it is known that it was none of some
-    wins: int = 0  # episodes by how they ended for their seat
+    known: int = 0  # decisions whose action is known
+    possible: int = 0  # decisions whose action is unknown, but for which some actions are excluded
+    wins: int = 0  # episodes by result
     draws: int = 0
     losses: int = 0
     rated: int = 0  # episodes
@@ -31,10 +31,10 @@ class Tally(Settings):
 
 
 class Summary(Settings):
-    """What there is: of each format, and episodes by rating."""
+    """Counts by format, and of episodes by rating."""
 
     formats: Mapping[str, Tally] = {}
-    ratings: Mapping[int, int] = {}  # episodes by the hundred that their rating is in
+    ratings: Mapping[int, int] = {}  # episodes by rating, in steps of 100
 
     @staticmethod
     def of(episodes: Episodes) -> "Summary":
@@ -81,7 +81,7 @@ class Summary(Settings):
         return total
 
     def lines(self) -> list[str]:
-        """Return the summary as a Markdown table of formats, and one of ratings where there are any."""
+        """Return the summary as Markdown: a table of formats, and one of ratings if there are any."""
         names = list(Tally.model_fields)
         lines = [f"| format | {' | '.join(names)} |", "|---" + "|---:" * len(names) + "|"]
         rows = [*self.formats.items(), *([("all", self.total)] if len(self.formats) > 1 else [])]

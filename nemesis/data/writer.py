@@ -1,4 +1,4 @@
-"""Writes datasets: shards of a bounded size, each whole or not there, and the card at the end."""
+"""Writes datasets: complete shards of a bounded size, and the card at the end."""
 
 from pathlib import Path
 from types import TracebackType
@@ -9,6 +9,7 @@ from filelock import FileLock, Timeout
 
 from nemesis.core.files import sync
 from nemesis.core.game import GameSpec
+from nemesis.core.masks import is_legal
 from nemesis.data.dataset import CARD, Card, shard_number, shard_path, shard_paths, write_card
 from nemesis.data.episodes import ENDINGS, Episodes, concatenate
 from nemesis.data.shards import DatasetError, Kind, Options, Shard, ShardFile, open_shard
@@ -16,11 +17,11 @@ from nemesis.data.shards import DatasetError, Kind, Options, Shard, ShardFile, o
 SHARD_DECISIONS = 1 << 16
 ROW_GROUP_DECISIONS = 1 << 11
 _TEMPORARY = ".tmp-shard"
-_OURS = frozenset({"lock", CARD, "README.md", _TEMPORARY, f".tmp-{CARD}", ".tmp-README.md"})
+_OWN_FILES = frozenset({"lock", CARD, "README.md", _TEMPORARY, f".tmp-{CARD}", ".tmp-README.md"})
 
 
 class DatasetWriter:
-    """A dataset held for writing. A context manager; what was not finished by its end can be gone on with."""
+    """A dataset that is locked for writing. A context manager; if it ends before `finish`, another can continue."""
 
     def __init__(
         self,
@@ -32,22 +33,22 @@ class DatasetWriter:
         shard_decisions: int = SHARD_DECISIONS,
         row_group_decisions: int = ROW_GROUP_DECISIONS,
     ) -> None:
-        """Begin in a folder that is new or empty or, to `add`, in one that has a dataset, finished or not.
+        """Start in a new or empty folder or, with `add`, continue a dataset, finished or not.
 
-        What the dataset has must not have been made with other `options` of the same name.
+        The shards of the dataset must not have been made with other values of the `options`.
         """
         self.path = path
         self._options = options or {}
         self._kind = Kind.of(spec)
         self._limits = shard_decisions, min(row_group_decisions, shard_decisions)
-        self._lock = FileLock(_prepared(path) / "lock", thread_local=False)
+        self._lock = FileLock(_created(path) / "lock", thread_local=False)
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
-            raise DatasetError(f"{path} is being written by another process; wait for it, or name another.") from None
+            raise DatasetError(f"{path} is being written by another process; wait, or name another folder.") from None
         self._open: ShardFile | None = None
-        self._waiting: list[Episodes] = []
-        self._waiting_decisions = 0
+        self._pending: list[Episodes] = []  # of the next row group
+        self._pending_decisions = 0
         self._written = 0  # decisions of the open shard
         try:
             _check_folder(path, add)
@@ -64,29 +65,29 @@ class DatasetWriter:
 
     @property
     def decisions(self) -> int:
-        """Decisions that are in the dataset, or wait to be written."""
+        """The number of decisions in the dataset, including those not written yet."""
         stored = sum(shard.summary.total.decisions for shard in self._shards)
-        return stored + self._written + self._waiting_decisions
+        return stored + self._written + self._pending_decisions
 
     def append(self, episodes: Episodes) -> None:
-        """Add battles, each with all of its seats; `sources` then has their ids, and no id may come twice."""
+        """Add battles, each with all of its seats. Their ids are added to `sources`; none may be there already."""
         if not episodes.count:
             return
         self._check(episodes)
         shard_limit, row_group_limit = self._limits
         for part in _portions(episodes, row_group_limit):
-            if self._waiting_decisions + part.decisions > row_group_limit:
-                self._write_waiting()
-            if self._written + self._waiting_decisions + part.decisions > shard_limit:
+            if self._pending_decisions + part.decisions > row_group_limit:
+                self._write_row_group()
+            if self._written + self._pending_decisions + part.decisions > shard_limit:
                 self._end_shard()
-            self._waiting.append(part)
-            self._waiting_decisions += part.decisions
+            self._pending.append(part)
+            self._pending_decisions += part.decisions
 
     def finish(self) -> Card:
-        """Write what waits, and the card."""
+        """Write what is pending, and the card."""
         self._end_shard()
         if not self._shards:
-            raise DatasetError(f"There is not one episode to write, so {self.path} would be an empty dataset.")
+            raise DatasetError(f"There is no episode to write, so {self.path} would be an empty dataset.")
         return write_card(self.path, self._shards)
 
     def __enter__(self) -> Self:
@@ -96,7 +97,7 @@ class DatasetWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if isinstance(error, KeyboardInterrupt):
-            self._end_shard()  # only whole battles are here, and whoever goes on will be glad of them
+            self._end_shard()  # keeps the complete battles
         if self._open is not None:
             self._open.abandon()
             self._open = None
@@ -111,21 +112,19 @@ class DatasetWriter:
         if (episodes.lengths < 1).any():
             raise ValueError("An episode has no decision.")
         if not np.isin(episodes.ending, ENDINGS).all():
-            raise ValueError(f"An episode ended in a way that has no name: {set(episodes.ending)}.")
-        legal = np.take_along_axis(episodes.mask, np.maximum(episodes.action, 0)[:, None] // 8, axis=1)[:, 0]
-        legal = legal >> (7 - np.maximum(episodes.action, 0) % 8) & 1
-        if not (legal.astype(np.bool_) | ~episodes.known).all():
+            raise ValueError(f"An ending is none of {', '.join(ENDINGS)}: {set(episodes.ending)}.")
+        if not (is_legal(episodes.mask, episodes.action) | ~episodes.known).all():
             raise ValueError("An action is not legal under its mask.")
         if episodes.possible is not None:
             if (episodes.possible & ~episodes.mask).any():
                 raise ValueError("A possible action is not legal under its mask.")
             if episodes.possible[episodes.known].any():
-                raise ValueError("An action is known, and told to be one of several.")
+                raise ValueError("A decision has both a known action and possible ones.")
         new = episodes.source[episodes.battle_starts].tolist()
         if len(set(new)) < len(new) or not self.sources.isdisjoint(new):
             seen: set[str] = set(self.sources)
             twice = next(source for source in new if source in seen or seen.add(source))  # type: ignore[func-returns-value]
-            raise DatasetError(f"The battle {twice} is in {self.path} already, or comes twice.")
+            raise DatasetError(f"The battle {twice} is already in {self.path}, or was given twice.")
         self.sources.update(new)
 
     def _checked(self, file: Path) -> Shard:
@@ -139,22 +138,21 @@ class DatasetWriter:
             if shard.options.get(name, value) != value:
                 made = "without" if value else "with"
                 raise DatasetError(
-                    f"{self.path} was made {made} {name}, and what is to be added is not; do it alike, or name another "
-                    "--out."
+                    f"{self.path} was made {made} {name}; add to it in the same way, or name another --out."
                 )
         return shard
 
-    def _write_waiting(self) -> None:
-        if not self._waiting:
+    def _write_row_group(self) -> None:
+        if not self._pending:
             return
         if self._open is None:
             self._open = ShardFile(self.path / _TEMPORARY, self._kind, self._options)
-        self._open.write(concatenate(self._waiting))
-        self._written += self._waiting_decisions
-        self._waiting, self._waiting_decisions = [], 0
+        self._open.write(concatenate(self._pending))
+        self._written += self._pending_decisions
+        self._pending, self._pending_decisions = [], 0
 
     def _end_shard(self) -> None:
-        self._write_waiting()
+        self._write_row_group()
         if self._open is None:
             return
         self._open.close()
@@ -169,7 +167,7 @@ class DatasetWriter:
 
 
 def _portions(episodes: Episodes, limit: int) -> list[Episodes]:
-    """Cut episodes into stretches of whole battles of at most so many decisions, or of one battle that has more."""
+    """Cut episodes into parts of whole battles, of at most so many decisions or of one battle that has more."""
     starts = np.append(episodes.battle_starts, episodes.count)
     rows = episodes.offsets[starts]  # first rows of battles
     parts, first = [], 0
@@ -180,19 +178,19 @@ def _portions(episodes: Episodes, limit: int) -> list[Episodes]:
     return parts
 
 
-def _prepared(path: Path) -> Path:
+def _created(path: Path) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DatasetError(f"{path} cannot be a dataset ({error.strerror}); name another --out.") from error
+        raise DatasetError(f"{path} cannot be created ({error.strerror}); name another --out.") from error
     return path
 
 
 def _check_folder(path: Path, add: bool) -> None:
     names = {file.name for file in path.iterdir()}
     shards = {file.name for file in shard_paths(path)}
-    if names - shards - _OURS:
-        raise DatasetError(f"{path} holds other files, and nothing is mixed into them; name another --out.")
+    if names - shards - _OWN_FILES:
+        raise DatasetError(f"{path} has files that are not part of a dataset; name another --out.")
     if shards and not add:
-        state = "already has a dataset" if CARD in names else "has a dataset that was left unfinished"
-        raise DatasetError(f"{path} {state}; go on with it by --add, or name another --out.")
+        state = "already has a dataset" if CARD in names else "has an unfinished dataset"
+        raise DatasetError(f"{path} {state}; continue it with --add, or name another --out.")

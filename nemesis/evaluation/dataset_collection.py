@@ -1,4 +1,4 @@
-"""Matches between players as a dataset: everybody meets everybody, or one player meets itself."""
+"""Records matches between players into a dataset: everybody meets everybody, or one player meets itself."""
 
 import re
 from collections.abc import Callable
@@ -8,14 +8,14 @@ from pathlib import Path
 from nemesis.core.errors import UserError
 from nemesis.data.dataset import Card
 from nemesis.data.writer import DatasetWriter
-from nemesis.deploy.pokemon.poke_env_opponent import PREFIX
-from nemesis.evaluation.tournament import SLOTS, Field, open_entrant
+from nemesis.evaluation.entrants import Entrants
+from nemesis.evaluation.tournament import SLOTS
 from nemesis.play.matches import play
 from nemesis.play.recording import Recorder
 
 
 def collect(
-    field: Field,
+    entrants: Entrants,
     out: Path,
     *,
     matches: int,
@@ -23,30 +23,30 @@ def collect(
     add: bool = False,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Card:
-    """Play so many matches of every pair and write what both seats saw and did; `tell` hears of every result.
+    """Play so many matches of every pair and write what all seats saw and did; `tell` gets every result.
 
-    Matches that are added to a dataset are others than those in it, whatever the seed.
+    Matches that are added to a dataset differ from those in it, whatever the seed.
     """
-    for name in field.names:
-        if name.startswith(PREFIX):
-            raise UserError(f"{name} plays on a server, where its view of a battle is not ours to record.")
-    pairs = list(combinations(field.names, 2)) or [(field.names[0], field.names[0])]
-    with DatasetWriter(out, field.game.spec, add=add) as writer:
+    for name in entrants.names:
+        if entrants.remote(name):
+            raise UserError(f"{name} plays over a server, where its views cannot be recorded.")
+    pairs = list(combinations(entrants.names, 2)) or [(entrants.names[0], entrants.names[0])]
+    with DatasetWriter(out, entrants.game.spec, add=add) as writer:
         for first, second in pairs:
             name, own_seed = _new_name(writer, f"{_short(first)}-{_short(second)}", seed)
             one, other = (
-                open_entrant(field, player, SLOTS, own_seed + place) for place, player in enumerate((first, second))
+                entrants.open(player, SLOTS, own_seed + place) for place, player in enumerate((first, second))
             )
-            recorder = Recorder(field.game, writer, name, SLOTS)
+            recorder = Recorder(entrants.game, writer, name, SLOTS)
             (result,) = play(
-                field.game,
+                entrants.game,
                 one,
                 [other],
                 matches=matches,
                 slots=SLOTS,
                 seed=own_seed + 2,
-                watch=recorder.watch,
-                note=recorder.note,
+                on_end=recorder.on_end,
+                on_decisions=recorder.on_decisions,
             )
             recorder.flush()
             tell(f"{first} against {second}: {result.in_words()}")
@@ -62,5 +62,5 @@ def _new_name(writer: DatasetWriter, players: str, seed: int) -> tuple[str, int]
 
 
 def _short(player: str) -> str:
-    """Return a player's name as part of an id: of a path, what is after its last slash."""
+    """Return a player's name as part of an id: of a path, its last part."""
     return re.sub(r"\W+", "_", Path(player).name).strip("_")

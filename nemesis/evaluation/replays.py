@@ -9,7 +9,7 @@ import torch
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game, MatchPool, RecordingPool, Results, is_counted
-from nemesis.play.matches import play, seat_of_first
+from nemesis.play.matches import play, side_of_first
 from nemesis.play.players import PolicyPlayer
 from nemesis.play.scripted import open_opponent
 from nemesis.policies.policy import Policy
@@ -19,34 +19,34 @@ _SLOTS = 16  # matches at once
 
 
 class NoReplaysError(UserError):
-    """A game whose matches cannot be shown again."""
+    """A game whose matches cannot be saved as replays."""
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
-    """A match that was saved, and what the policy earned in it."""
+class SavedReplay:
+    """A saved match, and the return of the policy in it."""
 
     path: Path
     earned: float
 
 
-def record(
+def save_replays(
     game: Game, policy: Policy, device: torch.device, *, opponent: str, matches: int, seed: int, folder: Path
-) -> Sequence[Replay]:
-    """Play so many matches against an opponent and save each that ends by play."""
-    saved: list[Replay] = []
+) -> Sequence[SavedReplay]:
+    """Play so many matches against an opponent and save each that counts."""
+    saved: list[SavedReplay] = []
 
     def save(pool: MatchPool, ended: Results) -> None:
         if not isinstance(pool, RecordingPool):
             raise NoReplaysError(f"Matches of {game.spec.name} cannot be saved as replays.")
         for row in np.flatnonzero(is_counted(ended.end_reason)):
-            seat = seat_of_first(ended.match[row])
-            names = (opponent, _POLICY) if seat else (_POLICY, opponent)
+            side = side_of_first(ended.match[row])
+            names = (opponent, _POLICY) if side else (_POLICY, opponent)
             folder.mkdir(parents=True, exist_ok=True)
             path = pool.save_replay(int(ended.match[row]), folder, names)
-            saved.append(Replay(path, float(ended.returns[row, seat])))
+            saved.append(SavedReplay(path, float(ended.returns[row, side])))
 
-    player = PolicyPlayer(policy, _SLOTS, device, seed)
+    player = PolicyPlayer(policy, game.spec, _SLOTS, device, seed)
     scripted = open_opponent(game, opponent, seed + 1)
-    play(game, player, [scripted], matches=matches, slots=_SLOTS, seed=seed + 2, watch=save)
+    play(game, player, [scripted], matches=matches, slots=_SLOTS, seed=seed + 2, on_end=save)
     return saved

@@ -1,4 +1,4 @@
-"""How strong a policy is: exactly where the game allows it, else by matches against fixed opponents."""
+"""How strong a policy is: exactly where the game allows it, else by matches against scripted opponents."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,18 +10,20 @@ import torch
 from nemesis.core.config import build_config
 from nemesis.core.game import SIDES, ExactGame, Game
 from nemesis.core.interrupts import Stop, never
-from nemesis.evaluation.replays import Replay, record
+from nemesis.core.plugins import check_imports
+from nemesis.evaluation.config import EvaluationConfig
+from nemesis.evaluation.replays import SavedReplay, save_replays
 from nemesis.play.matches import Score, play
 from nemesis.play.players import PolicyPlayer, as_step_policy
 from nemesis.play.scripted import open_opponent, opponent_names
+from nemesis.policies.build import choose_device
 from nemesis.policies.policy import Policy
-from nemesis.training.assembly import build_policy, find_checkpoint, open_game_of
-from nemesis.training.config import RunConfig
+from nemesis.storage.policies import find_policy
 
 
 @dataclass(frozen=True, slots=True)
 class NashConv:
-    """What best responses gain against a policy in an exact game, summed over the seats."""
+    """What best responses gain against a policy in an exact game, summed over the sides."""
 
     value: float
 
@@ -31,7 +33,7 @@ class NashConv:
     def rows(self, who: str) -> list[tuple[str, str]]:
         return [
             (f"NashConv, {who}", f"{self.value:.4f}"),
-            (f"exploitability, {who}", f"{self.value / SEATS:.4f} a seat"),
+            (f"exploitability, {who}", f"{self.value / SIDES:.4f} per side"),
         ]
 
     def as_json(self) -> dict[str, Any]:
@@ -40,7 +42,7 @@ class NashConv:
 
 @dataclass(frozen=True, slots=True)
 class AgainstOpponents:
-    """What a policy earns against fixed opponents."""
+    """The scores of a policy against scripted opponents."""
 
     scores: Mapping[str, Score]
 
@@ -60,14 +62,14 @@ Strength: TypeAlias = NashConv | AgainstOpponents
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What a checkpoint's two sets of weights are worth."""
+    """The strength of a checkpoint's two sets of weights."""
 
     game: str
     checkpoint: Path
     update: int
     last: Strength
     average: Strength
-    replays: Sequence[Replay] = ()
+    replays: Sequence[SavedReplay] = ()
 
     def rows(self) -> list[tuple[str, str]]:
         about = [("game", self.game), ("checkpoint", str(self.checkpoint)), ("update", str(self.update))]
@@ -101,9 +103,9 @@ def measure(
         return NashConv(game.nash_conv(as_step_policy(policy, device)))
     if not matches:
         return AgainstOpponents({})
-    actor = PolicyPlayer(policy, slots, device, seed)
-    players = [open_opponent(game, name, seed + 1) for name in opponents]
-    scores = play(game, actor, players, matches=matches, slots=slots, seed=seed + 2, stop=stop)
+    player = PolicyPlayer(policy, game.spec, slots, device, seed)
+    scripted = [open_opponent(game, name, seed + 1) for name in opponents]
+    scores = play(game, player, scripted, matches=matches, slots=slots, seed=seed + 2, stop=stop)
     return AgainstOpponents(dict(zip(opponents, scores, strict=True)))
 
 
@@ -114,29 +116,30 @@ def evaluate(
     opponents: Sequence[str] | None = None,
     replays: int = 0,
     overrides: Sequence[str] = (),
+    *,
+    allow_imports: bool = False,
 ) -> Evaluation:
     """Measure the policy of a checkpoint, or of a run's newest valid checkpoint, whatever device it was trained on.
 
-    What is not given is as in the settings of the run, with the overrides on top. So many `replays` of the averaged
-    weights against the strongest of the opponents are saved at the path.
+    Settings that are not given are those of the run, with the overrides of its game on top. So many `replays` of the
+    averaged weights against the strongest of the opponents are saved at the path.
     """
-    checkpoint = find_checkpoint(path)
-    config = build_config(RunConfig, checkpoint.config, overrides)
-    torch.set_num_threads(config.threads)
-    game = open_game_of(config)
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    names = opponent_names(game, opponents or config.evaluation.opponents)
-
-    count, slots = matches or config.evaluation.matches, config.collection.slots
-    policies = {weights: build_policy(config, game) for weights in ("weights", "average")}
-    strengths = []
-    for weights, policy in policies.items():
-        policy.load_state_dict(checkpoint.tensors(weights))
-        policy.to(device).eval()
-        strengths.append(measure(game, policy, device, opponents=names, matches=count, slots=slots, seed=seed))
-    saved: Sequence[Replay] = ()
+    saved = find_policy(path, allow_imports=allow_imports)
+    config = saved.training_config()
+    settings = build_config(EvaluationConfig, config["evaluation"])
+    check_imports(path, settings.opponents or (), allowed=allow_imports or opponents is not None)
+    torch.set_num_threads(config["threads"])
+    game = saved.game_config(overrides).open_game()
+    device = choose_device()
+    names = opponent_names(game, opponents or settings.opponents)
+    count, slots = matches or settings.matches, config["collection"]["slots"]
+    last, average = saved.load(game, "last").to(device), saved.load(game, "average").to(device)
+    of_last, of_average = (
+        measure(game, policy, device, opponents=names, matches=count, slots=slots, seed=seed)
+        for policy in (last, average)
+    )
+    watched: Sequence[SavedReplay] = ()
     if replays:
-        folder = path / "replays" / f"update-{checkpoint.update:08d}"
-        saved = record(game, policies["average"], device, opponent=names[-1], matches=replays, seed=seed, folder=folder)
-    last, average = strengths
-    return Evaluation(config.game, checkpoint.path, checkpoint.update, last, average, saved)
+        folder = path / "replays" / f"update-{saved.update:08d}"
+        watched = save_replays(game, average, device, opponent=names[-1], matches=replays, seed=seed, folder=folder)
+    return Evaluation(saved.game, saved.path, saved.update or 0, of_last, of_average, watched)

@@ -1,50 +1,89 @@
-"""Trajectories on the learner's device, cut into sequences.
+"""Trajectories on the learner's device, cut into sequences, and the forward pass over them.
 
-Per-decision data stays flat, (decision, …). A *sequence* is a stretch of one episode, at most `sequence_length` long,
-with the memory state that the actor had before its first decision: truncated backpropagation through time. A policy
-without memory gets sequences of one decision, so that nothing is padded. Sequences never span two episodes, hence
-no gradient can cross an episode's boundary.
+Per-decision data stays flat, (decision, …). A *sequence* is a part of one episode, at most `sequence_length` long, with
+the memory state that the actor had before its first decision: truncated backpropagation through time. A policy without
+memory gets sequences of one decision, so that nothing is padded. Sequences never span two episodes, hence no gradient
+crosses an episode boundary.
+
+Masks stay packed (`core.masks`). The policy unpacks those of the decisions that it runs, and `Batch.legal` those that a
+loss needs.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from nemesis.core.trajectory import Trajectories
-from nemesis.learners.learner import PolicyModule
+from nemesis.policies.heads import PolicyOutput, unpack_mask
+from nemesis.policies.policy import Policy
 
 _LENGTH_GROUPS = 4  # sequences are run in at least this many groups of similar length, to save padding
-_ROWS_AT_ONCE = 4096  # decisions in one pass without gradient; more would leave a CPU's cache
+_ROWS_AT_ONCE = 4096  # decisions in one pass without gradient; more would exceed a CPU's cache
+_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+class Forward:
+    """A policy's forward pass under the configured precision, compiled if that works."""
+
+    def __init__(self, policy: Policy, device: torch.device, *, precision: str, compiled: bool) -> None:
+        self.policy = policy
+        self.state_size = policy.state_size
+        self._device = device.type
+        self._dtype = _DTYPES.get(precision)
+        self._call: Callable[..., PolicyOutput] = policy
+        self._to_compile = compiled
+
+    def __call__(self, view: Tensor, mask: Tensor, state: Tensor) -> PolicyOutput:
+        with torch.autocast(self._device, self._dtype, enabled=self._dtype is not None):
+            if self._to_compile:
+                self._compile(view, mask, state)
+            try:
+                return self._call(view, mask, state)
+            except Exception as error:  # a new shape may need a new compilation
+                if self._call is self.policy:
+                    raise
+                self._give_up_compiling(error)
+                return self._call(view, mask, state)
+
+    def advance(self, view: Tensor, state: Tensor) -> Tensor:
+        """Return the memory state after sequences, as `Policy.advance` does."""
+        with torch.autocast(self._device, self._dtype, enabled=self._dtype is not None):
+            return self.policy.advance(view, state)
+
+    def _compile(self, view: Tensor, mask: Tensor, state: Tensor) -> None:
+        """Compile forward and backward pass on a first batch; on any error, continue with the eager policy."""
+        self._to_compile = False
+        compiled: Callable[..., PolicyOutput] = torch.compile(self.policy, dynamic=True)
+        try:
+            with torch.enable_grad():
+                output = compiled(view, mask, state)
+                scalar = output.log_probs.sum() + output.value.sum()
+                torch.autograd.grad(scalar, list(self.policy.parameters()), allow_unused=True)
+        except Exception as error:  # a compiler may fail in any way
+            self._give_up_compiling(error)
+        else:
+            self._call = compiled
+
+    def _give_up_compiling(self, error: Exception) -> None:
+        self._call = self.policy
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        logging.getLogger(__name__).warning("torch.compile failed, continuing without it: %s", reason)
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
-    """What the policy says about some decisions, padding already left out."""
+class DecisionOutput:
+    """The policy's output for some decisions of a batch, without padding."""
 
     row: Tensor  # (n,) the decisions
-    log_probs: Tensor  # (n, action)
-    value: Tensor  # (n,)
-    value_logits: Tensor | None  # (n, bin)
-    opponent_model: Tensor | None = None  # (n, deed, thought)
-    horizons: Tensor | None = None  # (n, horizon)
-    action_values: Tensor | None = None  # (n, action)
+    heads: PolicyOutput  # (n, …)
 
-    def at(self, rows: Tensor) -> "Output":
-        """Return what is said about some of the decisions: rows (k,)."""
-        return Output(*(None if part is None else part[rows] for part in self._parts()))  # type: ignore[arg-type]
-
-    def _parts(self) -> "list[Tensor | None]":
-        return [getattr(self, field.name) for field in fields(self)]
-
-    @staticmethod
-    def concatenate(outputs: "Sequence[Output]") -> "Output":
-        """Return what several outputs say, in the order of the rows."""
-        order = torch.argsort(torch.cat([output.row for output in outputs]))
-        parts = zip(*(output._parts() for output in outputs), strict=True)
-        return Output(*(None if part[0] is None else torch.cat(part)[order] for part in parts))  # type: ignore[arg-type]
+    def at(self, rows: Tensor) -> "DecisionOutput":
+        """Return the output for some of these decisions: rows (k,)."""
+        return DecisionOutput(self.row[rows], self.heads.map(lambda head: head[rows]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,45 +91,43 @@ class Batch:
     """One update's data."""
 
     view: Tensor  # (decision, view)
-    mask: Tensor  # (decision, action)
+    mask: Tensor  # (decision, byte) packed
     action: Tensor  # (decision,)
     log_prob: Tensor  # (decision,)
     start: Tensor  # (sequence,) first row
     length: Tensor  # (sequence,)
-    piece: Tensor  # (sequence,) its number within the episode
+    number: Tensor  # (sequence,) its place among the sequences of its episode, from 0
     state: Tensor  # (sequence, state)
-    opponent_action: Tensor | None = None  # (decision, deed) what the opponent did at that moment, −1 if unknown
+    opponent_action: Tensor | None = None  # (decision, part) classes of the opponent's action, −1 where there is none
     known: Tensor | None = None  # (decision,) whether the action is known; None if all are
-    possible: Tensor | None = None  # (decision, action) what an unknown action may have been, if anything tells
+    possible: Tensor | None = None  # (decision, byte) packed: what an unknown action may have been, 0 if unknown
 
     @property
     def decisions(self) -> int:
         return len(self.action)
 
-    def run(self, forward: PolicyModule, sequences: Tensor) -> Output:
+    def run(self, forward: Forward | Policy, sequences: Tensor) -> DecisionOutput:
         """Run the policy over some sequences."""
         start, length = self.start[sequences], self.length[sequences]
         steps = torch.arange(int(length.max()), device=start.device)
         # Padding repeats the row's last decision: a legal input whose output is dropped.
         row = start[:, None] + torch.minimum(steps, length[:, None] - 1)  # (sequence, time)
-        output = forward(self.view[row], self.mask[row], self.state[sequences])
-        # All are valid where there is but one step, and a view of them is cheaper than a copy.
+        output: PolicyOutput = forward(self.view[row], self.mask[row], self.state[sequences])
+        # With only one step all are valid, and a view of them is cheaper than a copy.
         valid = (slice(None), 0) if len(steps) == 1 else steps < length[:, None]
-        return Output(
-            row=row[valid],
-            log_probs=output.log_probs[valid],
-            value=output.value[valid],
-            value_logits=None if output.value_logits is None else output.value_logits[valid],
-            opponent_model=None if output.opponent_model is None else output.opponent_model[valid],
-            horizons=None if output.horizons is None else output.horizons[valid],
-            action_values=None if output.action_values is None else output.action_values[valid],
-        )
+        return DecisionOutput(row[valid], output.map(lambda head: head[valid]))
 
-    def run_all(self, forward: PolicyModule) -> Output:
-        """Run the policy over everything, without gradient, in the order of the rows."""
+    def run_all(self, forward: Forward | Policy) -> PolicyOutput:
+        """Run the policy over all decisions, without gradient, and drop heads that only losses read: (decision, …)."""
         with torch.no_grad():
-            parts = [self.run(forward, sequences) for sequences in self.groups(_ROWS_AT_ONCE)]
-        return Output.concatenate([replace(part, value_logits=None, opponent_model=None) for part in parts])
+            outputs = [self.run(forward, sequences) for sequences in self.groups(_ROWS_AT_ONCE)]
+        order = torch.argsort(torch.cat([output.row for output in outputs]))
+        heads = [output.heads._replace(value_logits=None, opponent_features=None) for output in outputs]
+        return PolicyOutput.concatenate(heads).map(lambda head: head[order])
+
+    def legal(self, output: DecisionOutput) -> Tensor:
+        """Return the masks of the decisions of an output, unpacked: (n, action)."""
+        return unpack_mask(self.mask[output.row], output.heads.log_probs.shape[-1])
 
     def minibatches(self, size: int, generator: torch.Generator) -> Iterator[list[Tensor]]:
         """Yield random sets of sequences of about `size` decisions, each in groups of similar length."""
@@ -113,50 +150,47 @@ class Batch:
             groups = max(groups, _LENGTH_GROUPS)
         return [group for group in sequences.tensor_split(groups) if len(group)]
 
-    def with_states_of(self, policy: PolicyModule) -> "Batch":
-        """Return the batch with the memory that the policy itself would have before each sequence.
+    def with_states_of(self, policy: Forward | Policy) -> "Batch":
+        """Return the batch with the memory that this policy itself would have before each sequence.
 
-        Whoever played need not have been this policy, nor a policy at all. Sequences of an episode follow each other.
+        The data may come from another policy, or from none. Sequences of an episode follow each other.
         """
-        if not policy.state_size or not self.piece.any():
+        if not policy.state_size or not self.number.any():
             return self
         state = torch.zeros_like(self.state)
         steps = torch.arange(int(self.length.max()), device=state.device)
         with torch.no_grad():
-            for number in range(1, int(self.piece.max()) + 1):  # the sequences before these are done, and full
-                followers = (self.piece == number).nonzero()[:, 0]
-                for own in followers.tensor_split(-(-len(followers) * len(steps) // _ROWS_AT_ONCE)):
+            for number in range(1, int(self.number.max()) + 1):  # the sequences before these are done, and full
+                following = (self.number == number).nonzero()[:, 0]
+                for own in following.tensor_split(-(-len(following) * len(steps) // _ROWS_AT_ONCE)):
                     view = self.view[self.start[own - 1][:, None] + steps]
                     state[own] = policy.advance(view, state[own - 1])
         return replace(self, state=state)
 
 
-def to_batch(trajectories: Trajectories, sequence_length: int, policy: PolicyModule, device: torch.device) -> Batch:
+_COPIED = ("view", "mask", "action", "log_prob", "opponent_action", "known", "possible")
+
+
+def to_batch(trajectories: Trajectories, sequence_length: int, policy: Forward | Policy, device: torch.device) -> Batch:
     """Move trajectories to the device, cut into sequences for this policy."""
-    limit = sequence_length if policy.state_size else 1
-    start, length, piece = _cut(trajectories.offsets, limit)
+    start, length, number = _cut(trajectories.offsets, sequence_length if policy.state_size else 1)
+    copied = {name: array for name in _COPIED if (array := getattr(trajectories, name)) is not None}
     return Batch(
-        view=_move(trajectories.view, device),
-        mask=_move(trajectories.mask, device),
-        action=_move(trajectories.action, device),
-        log_prob=_move(trajectories.log_prob, device),
+        **{name: _move(array, device) for name, array in copied.items()},
         start=_move(start, device),
         length=_move(length, device),
-        piece=_move(piece, device),
+        number=_move(number, device),
         state=_move(_starting_states(trajectories, start, policy.state_size), device),
-        opponent_action=None if trajectories.opponent_action is None else _move(trajectories.opponent_action, device),
-        known=None if trajectories.known is None else _move(trajectories.known, device),
-        possible=None if trajectories.possible is None else _move(trajectories.possible, device),
     )
 
 
 def _cut(offsets: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Cut episodes into stretches of at most `limit` decisions: first rows, lengths, numbers within the episodes."""
+    """Cut episodes into sequences of at most `limit` decisions: first rows, lengths, numbers within the episodes."""
     lengths = np.diff(offsets)
-    pieces = -(-lengths // limit)
-    piece = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    start = np.repeat(offsets[:-1], pieces) + piece * limit
-    return start, np.minimum(limit, np.repeat(offsets[1:], pieces) - start), piece
+    counts = -(-lengths // limit)
+    number = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    start = np.repeat(offsets[:-1], counts) + number * limit
+    return start, np.minimum(limit, np.repeat(offsets[1:], counts) - start), number
 
 
 def _starting_states(trajectories: Trajectories, start: np.ndarray, state_size: int) -> np.ndarray:

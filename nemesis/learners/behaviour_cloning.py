@@ -1,20 +1,20 @@
-"""Behaviour cloning: do as was done, and tell who will win.
+"""Behaviour cloning: predict the action that was taken, and who wins.
 
-    L = mean over told actions of −log Σ_a π(a|s) + β mean over decided episodes of (V(s) − result)²
+    L = mean over labelled decisions of −log Σ_a π(a|s) + β mean over terminated episodes of (V(s) − result)²
 
-The sum is over the actions that agree with what is told: one where the action is known, several where it is known in
-part, as with one of two slots. With label smoothing, a share of the loss is spread evenly over what is legal. Episodes
-that ended otherwise than by play teach no value. A batch is one step; it is run some decisions at a time, and by
-several processes at once if there are some.
+The sum is over the actions that agree with the label: one where the action is known, several where it is known in part,
+for example for one of two slots. With label smoothing, a share of the loss is spread evenly over the legal actions.
+Episodes that did not terminate train no value. A batch is one step. Its gradients are accumulated over some decisions
+at a time, and over several processes if there are any.
 
-With dropout (Srivastava et al. 2014), each step silences another share of what the policy's encoder and feed-forward
-layers say, so that it cannot rely on any one feature. The metrics of a step are those of the policy so silenced.
+With dropout (Srivastava et al. 2014), each step sets a random share of the features in the policy's encoder and
+feed-forward layers to zero. The metrics of a step are those of the policy with dropout.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import torch
@@ -24,14 +24,17 @@ from torch import Tensor, nn
 from nemesis.core.schedule import Schedule
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners import losses
-from nemesis.learners.actor_critic import ActorCritic, ActorCriticConfig
-from nemesis.learners.batch import Batch, Output, to_batch
+from nemesis.learners.batch import Batch, DecisionOutput, to_batch
 from nemesis.learners.data_parallel import add_up, rank
-from nemesis.learners.descent import Loss, Metrics, step_once
-from nemesis.learners.learner import PolicyModule
+from nemesis.learners.learner import LearnerConfig, Metrics, TrainState
+from nemesis.policies.heads import ILLEGAL, unpack_mask
+from nemesis.policies.policy import Policy
+
+Loss: TypeAlias = Callable[[DecisionOutput], tuple[Tensor, Metrics]]
+"""(output for some decisions) → their parts of the loss and metrics, which are sums over the batch of all processes."""
 
 
-class BehaviourCloningConfig(ActorCriticConfig):
+class BehaviourCloningConfig(LearnerConfig):
     """Settings of behaviour cloning."""
 
     algorithm: Literal["bc"] = Field("bc", description="which learner")
@@ -40,126 +43,150 @@ class BehaviourCloningConfig(ActorCriticConfig):
         description="AdamW's step size, a number or a schedule",
     )
     momentum: float = Field(0.9, ge=0, lt=1, description="AdamW's β₁")
-    label_smoothing: float = Field(0.0, ge=0, lt=1, description="share of the loss that is spread over what is legal")
-    dropout: float = Field(
-        0.0, ge=0, lt=1, description="share of what the encoder and feed-forward layers say that each step silences"
+    label_smoothing: float = Field(
+        0.0, ge=0, lt=1, description="share of the loss that is spread over the legal actions"
     )
+    dropout: float = Field(0.0, ge=0, lt=1, description="dropout rate of the encoder and the feed-forward layers")
     decisions_at_once: int = Field(
-        4096, ge=1, description="decisions of a batch that are run at once; their gradients are added up"
+        4096, ge=1, description="decisions of a batch that are run at once; gradients are accumulated over the batch"
     )
+
+
+class BehaviourCloning:
+    """Learns to imitate."""
+
+    def __init__(self, policy: Policy, config: BehaviourCloningConfig, device: torch.device, seed: int) -> None:
+        self._config = config
+        set_dropout(policy, config.dropout)
+        self._train = TrainState(policy, config, device, seed)
+
+    @property
+    def average(self) -> Policy:
+        return self._train.averaged.policy
+
+    def update(self, trajectories: Trajectories, progress: float) -> dict[str, float]:
+        train, config = self._train, self._config
+        batch = to_batch(trajectories, config.sequence_length, train.policy, train.device)
+        batch = batch.with_states_of(train.forward)
+        terminated = terminated_decisions(trajectories, train.device)
+        counts = LabelCounts.of(batch, terminated)
+        result = torch.from_numpy(np.repeat(trajectories.result, trajectories.lengths)).to(train.device)
+
+        def loss(output: DecisionOutput) -> tuple[Tensor, Metrics]:
+            row, heads = output.row, output.heads
+            policy, metrics = imitation_loss(output, batch, counts, config.label_smoothing)
+            each = losses.value_loss_each(heads.value, heads.value_logits, train.policy.atoms, result[row])
+            value = (terminated[row] * each).sum() / counts.terminated
+            total = policy + config.value_weight * value
+            return total, metrics | {"loss": total, "value_loss": value}
+
+        return step(train, batch, loss, config, progress)
+
+    def state(self) -> dict[str, Any]:
+        return self._train.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._train.restore(state)
 
 
 @dataclass(frozen=True, slots=True)
 class LabelCounts:
-    """How many decisions a batch has, in all processes."""
+    """The numbers of decisions of a batch in all processes, by what they are labelled with."""
 
-    known: float  # whose action is known
-    told: float  # whose action is known at least in part
-    terminated: float  # of episodes that ended by play
+    known: float  # the action is known
+    labelled: float  # the action is known at least in part
+    terminated: float  # the episode terminated, so that its result is a label of the value
 
     @staticmethod
     def of(batch: Batch, terminated: Tensor) -> "LabelCounts":
         known = torch.ones_like(batch.action, dtype=torch.bool) if batch.known is None else batch.known
-        told = known if batch.possible is None else known | batch.possible.any(-1)
-        sums = add_up(torch.stack([known.sum(), told.sum(), terminated.sum()])).clamp(min=1).tolist()
+        labelled = known if batch.possible is None else known | batch.possible.ne(0).any(-1)
+        sums = add_up(torch.stack([known.sum(), labelled.sum(), terminated.sum()])).clamp(min=1).tolist()
         return LabelCounts(*map(float, sums))
 
 
 def terminated_decisions(trajectories: Trajectories, device: torch.device) -> Tensor:
-    """Return which decisions (decision,) are of episodes that ended by play."""
+    """Return which decisions (decision,) are of terminated episodes."""
     if trajectories.terminated is None:
         return torch.ones(trajectories.decisions, dtype=torch.bool, device=device)
     return torch.from_numpy(np.repeat(trajectories.terminated, trajectories.lengths)).to(device)
 
 
-def imitation(
-    output: Output, batch: Batch, counts: LabelCounts, smoothing: float, weight: Tensor | None = None
+def imitation_loss(
+    output: DecisionOutput, batch: Batch, counts: LabelCounts, smoothing: float, weight: Tensor | None = None
 ) -> tuple[Tensor, Metrics]:
-    """Return the part of the action loss that some decisions have, each of a weight (decision,), and metrics."""
+    """Return the part of the action loss of some decisions, weighted by weight (decision,), and metrics."""
     known = output if batch.known is None else output.at(batch.known[output.row].nonzero()[:, 0])
-    row = known.row
-    each = losses.imitation_each(known.log_probs, batch.mask[row], batch.action[row], smoothing)
-    loss = (each if weight is None else weight[row] * each).sum() / counts.told
+    log_probs, action = known.heads.log_probs, batch.action[known.row]
+    each = _smoothed(-losses.of_action(log_probs, action), known, batch, smoothing)
+    loss = (each if weight is None else weight[known.row] * each).sum() / counts.labelled
     if batch.possible is not None:
-        partly = output.at(batch.possible[output.row].any(-1).nonzero()[:, 0])
-        row = partly.row
-        each = losses.partial_imitation_each(partly.log_probs, batch.mask[row], batch.possible[row], smoothing)
-        loss = loss + (each if weight is None else weight[row] * each).sum() / counts.told
+        partly = output.at(batch.possible[output.row].ne(0).any(-1).nonzero()[:, 0])
+        each = _smoothed(partial_label_loss(partly, batch.possible), partly, batch, smoothing)
+        loss = loss + (each if weight is None else weight[partly.row] * each).sum() / counts.labelled
     with torch.no_grad():
-        hits = (known.log_probs.argmax(-1) == batch.action[known.row]).sum() / counts.known
-        entropy = -(losses.probabilities(known.log_probs) * known.log_probs).sum() / counts.known
-    return loss, {"action_loss": loss, "accuracy": hits, "entropy": entropy}
+        accuracy = (log_probs.argmax(-1) == action).sum() / counts.known
+        entropy = -(losses.probabilities(log_probs) * log_probs).sum() / counts.known
+    return loss, {"action_loss": loss, "accuracy": accuracy, "entropy": entropy}
 
 
-def use_dropout(policy: PolicyModule, share: float) -> None:
-    """Let a policy silence a share of its features in training mode, in which it is while `learn` takes a step."""
+def partial_label_loss(output: DecisionOutput, possible: Tensor) -> Tensor:
+    """Return −log of the probability that the action is one of the possible ones, packed (decision, byte): (n,)."""
+    log_probs = output.heads.log_probs
+    mask = unpack_mask(possible[output.row], log_probs.shape[-1])
+    return -torch.logsumexp(torch.where(mask, log_probs, ILLEGAL), dim=-1)
+
+
+def _smoothed(loss: Tensor, output: DecisionOutput, batch: Batch, smoothing: float) -> Tensor:
+    """Mix the loss (n,) with the cross-entropy of the uniform distribution over the legal actions."""
+    if not smoothing:
+        return loss
+    legal = batch.legal(output)
+    uniform = -(output.heads.log_probs * legal).sum(-1) / legal.sum(-1)
+    return (1 - smoothing) * loss + smoothing * uniform
+
+
+def set_dropout(policy: Policy, rate: float) -> None:
+    """Set the dropout rate of a policy, which applies in training mode only: during `step`."""
     for layer in policy.modules():
         if isinstance(layer, nn.Dropout):
-            layer.p = share
+            layer.p = rate
     policy.train(mode=False)
 
 
-def learn(
-    core: ActorCritic, batch: Batch, loss: Loss, config: BehaviourCloningConfig, progress: float
+def step(
+    train: TrainState, batch: Batch, loss: Loss, config: BehaviourCloningConfig, progress: float
 ) -> dict[str, float]:
-    """Take one step, then let the averaged weights follow."""
+    """Take one optimiser step on a batch, update the averaged weights, and return the sums of the metrics."""
     learning_rate = config.learning_rate.at(progress)
-    with _dropping_out(core):
-        metrics = step_once(
-            batch,
-            core.forward,
-            loss,
-            core.optimiser,
-            learning_rate=learning_rate,
-            decisions_at_once=config.decisions_at_once,
-        )
-    core.averaged.follow(core.policy)
-    return metrics | {"learning_rate": learning_rate, "skipped_steps": float(core.optimiser.skipped)}
+    total: Metrics = {}
+    with _training_mode(train):
+        train.optimiser.zero_gradients()
+        for group in batch.groups(config.decisions_at_once):
+            part, metrics = loss(batch.run(train.forward, group))
+            train.optimiser.backward(part)
+            for name, value in metrics.items():
+                total[name] = total.get(name, torch.zeros_like(value)) + value.detach()
+        norm = train.optimiser.clip_gradients()
+        train.optimiser.step(learning_rate)
+    train.averaged.update(train.policy)
+    sums = add_up(torch.stack([value.float() for value in total.values()])).tolist()
+    return dict(zip(total, sums, strict=True)) | {
+        "gradient_norm": float(norm),
+        "learning_rate": learning_rate,
+        "skipped_steps": float(train.optimiser.skipped),
+    }
 
 
 @contextmanager
-def _dropping_out(core: ActorCritic) -> Iterator[None]:
-    """Silence other features at each step and in each process, whatever was drawn before or is drawn elsewhere."""
-    devices = [core.device] if core.device.type == "cuda" else []
+def _training_mode(train: TrainState) -> Iterator[None]:
+    """Turn on dropout, with random numbers that depend only on the seed, the update and the process."""
+    devices = [train.device] if train.device.type == "cuda" else []
     with torch.random.fork_rng(devices):
-        torch.manual_seed(int(np.random.SeedSequence((core.seed, core.averaged.updates, rank())).generate_state(1)[0]))
-        core.policy.train()
+        seed = np.random.SeedSequence((train.seed, train.averaged.updates, rank())).generate_state(1)[0]
+        torch.manual_seed(int(seed))
+        train.policy.train()
         try:
             yield
         finally:
-            core.policy.train(mode=False)
-
-
-class BehaviourCloning:
-    """Learns to do as was done."""
-
-    def __init__(self, policy: PolicyModule, config: BehaviourCloningConfig, device: torch.device, seed: int) -> None:
-        self._config = config
-        use_dropout(policy, config.dropout)
-        self._core = ActorCritic(policy, config, device, seed)
-
-    @property
-    def average(self) -> PolicyModule:
-        return self._core.averaged.policy
-
-    def update(self, trajectories: Trajectories, progress: float) -> dict[str, float]:
-        core, config = self._core, self._config
-        batch = to_batch(trajectories, config.sequence_length, core.policy, core.device).with_states_of(core.forward)
-        terminated = terminated_decisions(trajectories, core.device)
-        counts = LabelCounts.of(batch, terminated)
-        result = torch.from_numpy(np.repeat(trajectories.result, trajectories.lengths)).to(core.device)
-
-        def loss(output: Output) -> tuple[Tensor, Metrics]:
-            policy, metrics = imitation(output, batch, counts, config.label_smoothing)
-            each = losses.value_loss_each(output.value, output.value_logits, core.forward.atoms, result[output.row])
-            value = (terminated[output.row] * each).sum() / counts.terminated
-            total = policy + config.value_weight * value
-            return total, metrics | {"loss": total, "value_loss": value}
-
-        return learn(core, batch, loss, config, progress)
-
-    def state(self) -> dict[str, Any]:
-        return self._core.state()
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self._core.restore(state)
+            train.policy.train(mode=False)

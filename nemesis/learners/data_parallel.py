@@ -1,7 +1,7 @@
-"""Several processes that learn the same policy, each from its part of every batch.
+"""Data-parallel training: several processes train the same policy, each on its part of every batch.
 
 Losses are sums over a process's own decisions, divided by the counts of all processes. So gradients add up to those of
-one process with the whole batch, and all processes take the same step. Without other processes nothing is added.
+one process with the whole batch, and all processes take the same step. With one process, nothing is communicated.
 """
 
 from collections.abc import Iterable
@@ -11,6 +11,7 @@ from torch import Tensor, distributed, nn
 
 
 def processes() -> int:
+    """Return the number of processes."""
     return distributed.get_world_size() if distributed.is_initialized() else 1
 
 
@@ -40,5 +41,5 @@ def add_up_gradients(parameters: Iterable[nn.Parameter]) -> None:
 
 
 def any_of(flag: bool, device: torch.device) -> bool:
-    """Tell whether any process says so."""
+    """Return whether the flag is set in any process."""
     return flag if processes() == 1 else bool(add_up(torch.tensor(float(flag), device=device)))

@@ -1,12 +1,17 @@
-"""The step from a loss to new weights: mixed precision, clipping, and a guard that no broken number passes.
+"""The step from a loss to new weights: gradients, clipping, AdamW, and an average over the weights of all updates.
 
-A step whose loss or gradient is not finite is skipped and counted; after too many in a row the learner stops with
-the last good weights, since it would only waste time from there.
+A step whose loss or gradient is not finite is skipped and counted. After too many in a row training stops with the last
+good weights.
+
+    optimiser.zero_gradients()
+    for loss in parts_of_a_minibatch:
+        optimiser.backward(loss)
+    norm = optimiser.clip_gradients()
+    optimiser.step(learning_rate)
 """
 
 import copy
-import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -14,9 +19,7 @@ from torch import Tensor, nn
 
 from nemesis.core.errors import UserError
 from nemesis.learners.data_parallel import add_up_gradients, any_of
-from nemesis.learners.learner import PolicyModule, SequenceOutput
-
-_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+from nemesis.policies.policy import Policy
 
 
 class DivergedError(UserError):
@@ -24,7 +27,7 @@ class DivergedError(UserError):
 
 
 class GuardedOptimiser:
-    """AdamW behind a guard."""
+    """AdamW that skips steps that are not finite."""
 
     def __init__(
         self,
@@ -53,13 +56,17 @@ class GuardedOptimiser:
         self.skipped = 0
         self.skipped_in_a_row = 0
 
-    def gradient(self, losses: Iterable[Tensor]) -> Tensor:
-        """Add up the gradients of the losses; returns their norm before clipping."""
+    def zero_gradients(self) -> None:
         self._optimiser.zero_grad(set_to_none=True)
         self._finite = True
-        for loss in losses:
-            self._finite = self._finite and bool(torch.isfinite(loss))
-            self._scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+
+    def backward(self, loss: Tensor) -> None:
+        """Add the gradient of a loss."""
+        self._finite = self._finite and bool(torch.isfinite(loss))
+        self._scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+
+    def clip_gradients(self) -> Tensor:
+        """Add up the gradients of all processes and clip them; returns their norm before."""
         add_up_gradients(self._parameters)
         self._finite = not any_of(not self._finite, self._parameters[0].device)
         self._scaler.unscale_(self._optimiser)
@@ -68,7 +75,7 @@ class GuardedOptimiser:
         return norm
 
     def step(self, learning_rate: float) -> None:
-        """Follow the gradient, unless it or its loss is not finite."""
+        """Update the weights, unless the loss or the gradient is not finite."""
         for group in self._optimiser.param_groups:
             group["lr"] = learning_rate
         if self._finite:
@@ -78,8 +85,8 @@ class GuardedOptimiser:
             self._skip()
         self._scaler.update()
 
-    def drop(self) -> None:
-        """Leave the gradient unused."""
+    def drop_gradients(self) -> None:
+        """End the step without an update of the weights."""
         self._optimiser.zero_grad(set_to_none=True)
         self._scaler.update()
 
@@ -108,74 +115,21 @@ class GuardedOptimiser:
         self.skipped_in_a_row = state["skipped_in_a_row"]
 
 
-class Forward:
-    """A policy's forward pass under the configured precision, compiled when that works."""
-
-    def __init__(self, policy: PolicyModule, device: torch.device, *, precision: str, compile_it: bool) -> None:
-        self.state_size = policy.state_size
-        self.atoms = policy.atoms
-        self.has_opponent_model = policy.has_opponent_model
-        self.opponent_logits = policy.opponent_logits
-        self._advance = policy.advance
-        self.parameters = policy.parameters
-        self.modules = policy.modules
-        self.train = policy.train
-        self.state_dict = policy.state_dict
-        self.load_state_dict = policy.load_state_dict
-        self._device = device.type
-        self._dtype = _DTYPES.get(precision)
-        self._eager: Callable[..., SequenceOutput] = policy
-        self._call: Callable[..., SequenceOutput] = policy
-        self._to_compile = compile_it
-
-    def __call__(self, view: Tensor, mask: Tensor, state: Tensor) -> SequenceOutput:
-        with torch.autocast(self._device, self._dtype, enabled=self._dtype is not None):
-            if self._to_compile:
-                self._compile(view, mask, state)
-            try:
-                return self._call(view, mask, state)
-            except Exception as error:  # a new shape may need a new compilation
-                if self._call is self._eager:
-                    raise
-                self._give_up_compiling(error)
-                return self._eager(view, mask, state)
-
-    def advance(self, view: Tensor, state: Tensor) -> Tensor:
-        with torch.autocast(self._device, self._dtype, enabled=self._dtype is not None):
-            return self._advance(view, state)
-
-    def _compile(self, view: Tensor, mask: Tensor, state: Tensor) -> None:
-        """Compile both passes on a first batch; whatever goes wrong, the eager policy is always right."""
-        self._to_compile = False
-        compiled: Callable[..., SequenceOutput] = torch.compile(self._eager, dynamic=True)
-        try:
-            with torch.enable_grad():
-                output = compiled(view, mask, state)
-                said = output.log_probs.sum() + output.value.sum()
-                torch.autograd.grad(said, list(self.parameters()), allow_unused=True)
-        except Exception as error:  # a compiler may fail in any way
-            self._give_up_compiling(error)
-        else:
-            self._call = compiled
-
-    def _give_up_compiling(self, error: Exception) -> None:
-        self._call = self._eager
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        logging.getLogger(__name__).warning("torch.compile failed, going on without it: %s", reason)
-
-
 class AveragedWeights:
-    """An average of a policy's weights over the last share of its updates, kept as a policy of its own."""
+    """An exponential moving average (EMA) of a policy's weights, as a policy of its own.
 
-    def __init__(self, policy: PolicyModule, span: float, least_step: float = 0.0) -> None:
-        """Reach back over a share of the updates, but never further than 1 / `least_step` updates."""
+    It averages over the last share `span` of the updates so far, so its step size is 1 / (span · updates).
+    """
+
+    def __init__(self, policy: Policy, span: float, least_step: float = 0.0) -> None:
+        """With a `least_step`, average over no more than 1 / `least_step` updates."""
         self.policy = frozen_copy(policy)
         self._span = span
         self._least_step = least_step
         self.updates = 0
 
-    def follow(self, policy: PolicyModule) -> None:
-        """Move toward the policy's weights, by less the more updates there have been."""
+    def update(self, policy: Policy) -> None:
+        """Move toward the policy's weights."""
         self.updates += 1
         step = max(1 / max(1.0, self._span * self.updates), self._least_step)
         averaged = [parameter.data for parameter in self.policy.parameters()]
@@ -190,8 +144,8 @@ class AveragedWeights:
         self.updates = state["updates"]
 
 
-def frozen_copy(policy: PolicyModule) -> PolicyModule:
-    """Return a copy that carries no gradient."""
+def frozen_copy(policy: Policy) -> Policy:
+    """Return a copy of a policy without gradients."""
     duplicate = copy.deepcopy(policy)
     for parameter in duplicate.parameters():
         parameter.requires_grad_(False)

@@ -1,15 +1,16 @@
-"""R-NaD held near the closest of several references.
+"""R-NaD with a portfolio of reference policies.
 
     L = L_policy + β L_value − γ H(π) + α min_i KL(π ‖ π_i)
 
-Each update pulls toward the reference that is closest on its batch, so that the policy keeps what it knew without being
-tied to one snapshot. A snapshot joins every `add_interval` updates; past `references` of them one is dropped: all but
-the set that is furthest apart (`diverse`), the lowest rated (`best`), or the oldest (`recent`).
+Each update regularises toward the reference that is closest on its batch, so that the policy forgets less without being
+tied to one snapshot. A snapshot of the policy is added every `add_interval` updates. If this makes more than
+`references`, one is dropped: the one without which the others are furthest apart (keep `diverse`), the lowest rated
+(`best`), or the oldest (`recent`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import torch
 from pydantic import Field
@@ -18,69 +19,67 @@ from torch import Tensor
 from nemesis.core.schedule import Schedule
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners import losses
-from nemesis.learners.actor_critic import constant
 from nemesis.learners.batch import to_batch
-from nemesis.learners.learner import PolicyModule
+from nemesis.learners.learner import constant
 from nemesis.learners.optimiser import frozen_copy
-from nemesis.learners.ppo import actor_critic
+from nemesis.learners.ppo import train_state
 from nemesis.learners.returns import rewards_of
-from nemesis.learners.rnad import Anchor, RegularisedConfig, anchored_update
+from nemesis.learners.rnad import Anchor, RegularisedConfig, regularised_update
+from nemesis.policies.policy import Policy
 
-Rate = Callable[[Sequence[PolicyModule]], list[float]]
-"""Plays policies against each other and returns a rating for each, higher is better."""
+Rate: TypeAlias = Callable[[Sequence[Policy]], list[float]]
+"""(policies) → their ratings from matches against each other; higher is better."""
 
 
 class PortfolioConfig(RegularisedConfig):
-    """Settings of R-NaD with several references."""
+    """Settings of R-NaD with a portfolio of references."""
 
     algorithm: Literal["portfolio"] = Field("portfolio", description="which learner")  # type: ignore[assignment]
-    reference_weight: Schedule = Field(constant(0.05), description="α, the pull to the closest reference")
+    reference_weight: Schedule = Field(constant(0.05), description="α, the weight of the KL to the closest reference")
     references: int = Field(4, ge=1, le=32, description="how many references are kept")
-    add_interval: int = Field(100, ge=1, description="updates after which the policy joins the references")
-    keep: Literal["diverse", "best", "recent"] = Field("diverse", description="which references stay")
+    add_interval: int = Field(100, ge=1, description="updates after which a snapshot of the policy is added")
+    keep: Literal["diverse", "best", "recent"] = Field("diverse", description="which references are kept")
 
 
 class Portfolio:
     """Learns by policy gradient, regularised to the closest of its references."""
 
-    def __init__(
-        self, policy: PolicyModule, config: PortfolioConfig, device: torch.device, seed: int, rate: Rate
-    ) -> None:
+    def __init__(self, policy: Policy, config: PortfolioConfig, device: torch.device, seed: int, rate: Rate) -> None:
         self._config = config
-        self._core = actor_critic(policy, config, device, seed)
+        self._train = train_state(policy, config, device, seed)
         self._rate = rate
-        self._references: list[PolicyModule] = []
+        self._references: list[Policy] = []
         self._updates = 0
 
     @property
-    def average(self) -> PolicyModule:
-        return self._core.averaged.policy
+    def average(self) -> Policy:
+        return self._train.averaged.policy
 
     def update(self, trajectories: Trajectories, progress: float) -> dict[str, float]:
-        core, config = self._core, self._config
-        batch = to_batch(trajectories, config.sequence_length, core.policy, core.device)
-        joining = [frozen_copy(core.policy)] if self._updates % config.add_interval == 0 else []
-        references = self._references + joining
+        train, config = self._train, self._config
+        batch = to_batch(trajectories, config.sequence_length, train.policy, train.device)
+        added = [frozen_copy(train.policy)] if self._updates % config.add_interval == 0 else []
+        references = self._references + added
         reference_log_probs = [batch.run_all(reference).log_probs for reference in references]
         if len(references) > config.references:
             dropped = self._to_drop(references, reference_log_probs)
             del references[dropped], reference_log_probs[dropped]
-        self._references = references  # only now, since rating them takes long and may be left off
-        now = batch.run_all(core.forward).log_probs
+        self._references = references  # only now, since rating them takes long and may be interrupted
+        now = batch.run_all(train.forward).log_probs
         distances = torch.stack([losses.kl(now, log_probs) for log_probs in reference_log_probs])
         closest = int(distances.argmin())
         anchor = Anchor("kl_reference", config.reference_weight.at(progress), reference_log_probs[closest])
         reward = rewards_of(trajectories, config.discount)
         self._updates += 1
-        metrics = anchored_update(core, batch, trajectories, reward, [anchor], config, progress)
+        metrics = regularised_update(train, batch, trajectories, reward, [anchor], config, progress)
         return metrics | {
             "references": float(len(reference_log_probs)),
             "closest_reference": float(closest),
             "kl_furthest": float(distances.max()),
         }
 
-    def _to_drop(self, references: list[PolicyModule], reference_log_probs: list[Tensor]) -> int:
-        """Return which reference to drop; `opinions` are their log-probabilities on the present batch."""
+    def _to_drop(self, references: list[Policy], reference_log_probs: list[Tensor]) -> int:
+        """Return which reference to drop, given their log-probabilities on the current batch."""
         if self._config.keep == "recent":
             return 0
         if self._config.keep == "best":
@@ -90,13 +89,13 @@ class Portfolio:
 
     def state(self) -> dict[str, Any]:
         references = [reference.state_dict() for reference in self._references]
-        return self._core.state() | {"references": references, "updates": self._updates}
+        return self._train.state() | {"references": references, "updates": self._updates}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self._core.restore(state)
+        self._train.restore(state)
         self._references = []
         for weights in state["references"]:
-            reference = frozen_copy(self._core.policy)
+            reference = frozen_copy(self._train.policy)
             reference.load_state_dict(weights)
             self._references.append(reference)
         self._updates = state["updates"]
@@ -104,13 +103,10 @@ class Portfolio:
 
 def least_diverse(reference_log_probs: Sequence[Tensor]) -> int:
     """Return the one without which the others are furthest apart, by the sum of their pairwise symmetric KL."""
-    near = torch.zeros(
-        len(reference_log_probs)
-    )  # how far each is from all others; the sum without it is the total less this
+    distance = torch.zeros(len(reference_log_probs))  # of each to all others: without it, the sum is less by this
     for first, second in combinations(range(len(reference_log_probs)), 2):
-        apart = losses.kl(reference_log_probs[first], reference_log_probs[second]) + losses.kl(
-            reference_log_probs[second], reference_log_probs[first]
-        )
-        near[first] += apart.cpu()
-        near[second] += apart.cpu()
-    return int(near.argmin())
+        one, other = reference_log_probs[first], reference_log_probs[second]
+        symmetric_kl = (losses.kl(one, other) + losses.kl(other, one)).cpu()
+        distance[first] += symmetric_kl
+        distance[second] += symmetric_kl
+    return int(distance.argmin())

@@ -1,10 +1,14 @@
-"""Advantages and value targets over episodes stored flat.
+"""Rewards, advantages and value targets over episodes stored flat.
 
 GAE (Schulman et al. 2016): δ_t = r_t + γ V_{t+1} − V_t,  A_t = δ_t + γλ A_{t+1}.
-V-trace (Espeholt et al. 2018), for data from an older policy μ: with ρ_t = min(ρ̄, π/μ) and c_t = λ min(c̄, π/μ),
+V-trace (Espeholt et al. 2018), for off-policy data of a policy μ: with ρ_t = min(ρ̄, π/μ) and c_t = λ min(c̄, π/μ),
 v_t = V_t + ρ_t δ_t + γ c_t (v_{t+1} − V_{t+1}). Its policy advantage r_t + γ v_{t+1} − V_t goes without ρ_t, since the
-surrogate loss multiplies by the ratio itself.
-Shaping (Ng, Harada, Russell 1999) by a potential Φ adds γ Φ_{t+1} − Φ_t, with Φ = 0 after the end.
+surrogate loss multiplies by the importance ratio itself.
+Shaping (Ng, Harada, Russell 1999) by a potential Φ adds γ Φ_{t+1} − Φ_t, with Φ = 0 after a terminated episode.
+
+An episode that does not terminate goes on with its bootstrap value (Pardo et al. 2018, "Time Limits in Reinforcement
+Learning"). `rewards_of` adds γ · bootstrap to the last reward of such an episode. All estimators take V = 0 after an
+episode's last decision, so each of them continues with the bootstrap value there.
 """
 
 import numpy as np
@@ -23,7 +27,7 @@ def gae(reward: Tensor, value: Tensor, offsets: IntArray, discount: float, decay
 
 
 def n_step(reward: Tensor, value: Tensor, offsets: IntArray, discount: float, steps: int) -> Tensor:
-    """Return what each decision and the next ones earn, so many in all, plus the value after them."""
+    """Return the n-step return of each decision: the discounted rewards of so many steps, plus the value after them."""
     ragged = _Ragged(offsets, reward.device)
     total = torch.zeros_like(reward)
     for step in range(steps):
@@ -41,7 +45,7 @@ def vtrace(
     decay: float,
     ratio_limit: float,
 ) -> tuple[Tensor, Tensor]:
-    """Return policy advantages and value targets, corrected for data of an older policy."""
+    """Return policy advantages and value targets, corrected for off-policy data."""
     ragged = _Ragged(offsets, reward.device)
     ratio = log_ratio.exp().clamp(max=ratio_limit)
     delta = ratio * (reward + discount * ragged.next_of(value) - value)
@@ -50,25 +54,36 @@ def vtrace(
 
 
 def rewards_of(trajectories: Trajectories, discount: float) -> FloatArray:
-    """Return what each decision earns: the episode's result at its end and, where positions are judged, the shaping."""
-    offsets, potential = trajectories.offsets, trajectories.potential
-    reward = terminal_rewards(trajectories.result, offsets)
-    if potential is None:
+    """Return the reward of each decision.
+
+    It is the result at the last decision of a terminated episode, γ · bootstrap at that of any other, the rewards that
+    the game paid on the way, and shaping if there are potentials.
+    """
+    last = trajectories.offsets[1:] - 1
+    reward = terminal_rewards(trajectories)
+    if trajectories.reward is not None:
+        reward += trajectories.reward
+    if trajectories.bootstrap is not None:
+        reward[last] += np.float32(discount) * trajectories.bootstrap
+    if trajectories.potential is None:
         return reward
-    following = np.roll(potential, -1)
-    following[offsets[1:] - 1] = 0.0
-    return reward + np.float32(discount) * following - potential
+    following = np.roll(trajectories.potential, -1)
+    following[last] = 0.0 if trajectories.final_potential is None else trajectories.final_potential
+    return reward + np.float32(discount) * following - trajectories.potential
 
 
-def terminal_rewards(result: FloatArray, offsets: IntArray) -> FloatArray:
-    """Return rewards that pay each episode's result at its last decision."""
-    reward = np.zeros(offsets[-1], dtype=np.float32)
-    reward[offsets[1:] - 1] = result
+def terminal_rewards(trajectories: Trajectories) -> FloatArray:
+    """Return rewards that pay the result of each terminated episode at its last decision."""
+    result = trajectories.result
+    if trajectories.terminated is not None:
+        result = np.where(trajectories.terminated, result, np.float32(0.0))
+    reward = np.zeros(trajectories.offsets[-1], dtype=np.float32)
+    reward[trajectories.offsets[1:] - 1] = result
     return reward
 
 
 class _Ragged:
-    """Episodes of different lengths, walked backward all at once."""
+    """Episodes of different lengths, processed backward in parallel."""
 
     def __init__(self, offsets: IntArray, device: torch.device) -> None:
         lengths = np.diff(offsets)

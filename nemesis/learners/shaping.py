@@ -1,10 +1,10 @@
-"""What a run pays beside the result of a match: potential-based shaping.
+"""Potential-based reward shaping.
 
-    r_t = result at the end + w (γ Φ(s_{t+1}) − Φ(s_t)),   Φ = Σ_i weight_i potential_i,   Φ = 0 after the end
+    r_t = rewards and result + w (γ Φ(s_{t+1}) − Φ(s_t)),   Φ = Σ_i weight_i potential_i,   Φ = 0 after termination
 
-Ng, Harada, Russell 1999, "Policy Invariance Under Reward Transformations": what is paid for getting ahead is taken
-back by the end, so that the best policy stays the best and only learns sooner which of its moves were good. Here Φ is
-computed from the views of finished episodes; learners turn it into rewards.
+Ng, Harada, Russell 1999, "Policy Invariance Under Reward Transformations": shaping leaves the optimal policy unchanged,
+since what a seat gains by it, it loses again at the end; it only learns sooner which actions were good. Here Φ is
+computed from the views of episodes; `returns.rewards_of` turns it into rewards.
 """
 
 from dataclasses import replace
@@ -21,21 +21,21 @@ from nemesis.core.trajectory import Trajectories
 
 
 class RewardConfig(Settings):
-    """What is paid: the result alone, or also how far a seat is ahead."""
+    """What is rewarded: the result only, or also how far a seat is ahead."""
 
     kind: Literal["sparse", "dense", "hybrid"] = Field(
-        "sparse", description="the result alone; with shaping all along; or with shaping by dense_weight"
+        "sparse", description="no shaping; shaping throughout; or shaping scaled by dense_weight"
     )
     dense_weight: Schedule = Field(
-        Schedule(start=1.0, end=0.0), description="hybrid: how much of the shaping counts, a number or a schedule"
+        Schedule(start=1.0, end=0.0), description="hybrid: weight of the shaping, a number or a schedule"
     )
     weights: dict[str, Annotated[float, Field(ge=0)]] = Field(
-        {}, description="how much each of the game's potentials counts, by name, instead of the game's own weights"
+        {}, description="weights of the game's potentials, by name; the others keep the game's default weights"
     )
 
 
 class RewardShaping:
-    """Judges the positions of finished episodes as a run is configured to."""
+    """Computes the potentials of episodes as configured."""
 
     def __init__(self, config: RewardConfig, game: Game) -> None:
         self._config = config
@@ -44,23 +44,28 @@ class RewardShaping:
             return
         if not isinstance(game, ShapedGame):
             raise UserError(
-                f"reward.kind={config.kind} needs a game whose positions can be judged, and {game.spec.name} is none; "
+                f"reward.kind={config.kind} needs a game with potentials, and {game.spec.name} has none; "
                 "use reward.kind=sparse."
             )
         for name in config.weights:
             if name not in game.potentials:
                 raise UserError(
-                    f"reward.weights.{name} is nothing that {game.spec.name} judges; "
-                    f"it judges {', '.join(game.potentials)}."
+                    f"reward.weights.{name} is not a potential of {game.spec.name}; "
+                    f"its potentials are {', '.join(game.potentials)}."
                 )
         self._game = game
         weights = {**game.potentials, **config.weights}
         self._weights = np.array(list(weights.values()), dtype=np.float32)
 
-    def judge(self, trajectories: Trajectories, progress: float) -> Trajectories:
-        """Return the episodes with w Φ of every position, at a progress of the run between 0 and 1."""
+    def shape(self, trajectories: Trajectories, progress: float) -> Trajectories:
+        """Return the episodes with w Φ of every view, at a progress of the run between 0 and 1."""
         weight = 1.0 if self._config.kind == "dense" else self._config.dense_weight.at(progress)
         if self._game is None or weight == 0:
             return trajectories
-        potential = self._game.potential(trajectories.view) @ (np.float32(weight) * self._weights)
-        return replace(trajectories, potential=potential)
+        weights = np.float32(weight) * self._weights
+        potential = self._game.potential(trajectories.view) @ weights
+        if trajectories.final_view is None or trajectories.terminated is None:
+            return replace(trajectories, potential=potential)
+        final_potential = self._game.potential(trajectories.final_view) @ weights
+        final_potential[trajectories.terminated] = 0.0
+        return replace(trajectories, potential=potential, final_potential=final_potential)

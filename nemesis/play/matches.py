@@ -1,7 +1,7 @@
 """Matches between two players, counted fairly: every match that is begun for the count is played to its end.
 
-Matches come in pairs. In the second of a pair the players swap their seats, and where the game allows it each seat
-begins with the same as in the first: the same teams, for example.
+Matches come in pairs. In the second of a pair the players swap their sides, and where the game allows it both matches
+start alike: with the same teams, for example.
 """
 
 import math
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -24,32 +24,25 @@ from nemesis.core.game import (
     PairedGame,
     Results,
     TurnGame,
-    is_counted,
     count_reasons,
+    is_counted,
+    side_of,
 )
 from nemesis.core.interrupts import Stop, StoppedError, never
-from nemesis.play.players import Choices
+from nemesis.core.masks import unpack_mask
+from nemesis.play.players import Choices, Player
 
 _NORMAL_95 = 1.96  # standard errors to either side of a 95 % interval
 
+OnEnd: TypeAlias = Callable[[MatchPool, Results], None]
+"""Called with matches that have just ended, while the pool that played them can still save replays of them."""
 
-class Player(Protocol):
-    """Whoever answers decisions."""
-
-    def act(self, decisions: Decisions) -> Choices: ...
-
-    def forget(self, slot: IntArray) -> None: ...
-
-
-Watch: TypeAlias = Callable[[MatchPool, Results], None]
-"""Looks at matches that have just ended, while the pool that played them still knows them."""
-
-Note: TypeAlias = Callable[[Decisions, Choices], None]
-"""Hears what was decided in matches that count, all that was decided at once at a time."""
+OnDecisions: TypeAlias = Callable[[Decisions, Choices], None]
+"""Called with decisions of matches that count, and how they were answered."""
 
 
 def win_rate_interval(rate: float, matches: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a win rate; wider than need be where matches are drawn, nan without matches."""
+    """Return Wilson's 95 % interval of a win rate; conservative where matches are drawn, nan without matches."""
     if not matches:
         return math.nan, math.nan
     weight = _NORMAL_95**2 / matches
@@ -60,7 +53,7 @@ def win_rate_interval(rate: float, matches: int) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What the first of two players earned, over matches that ended by play."""
+    """The score of the first of two players, over matches that count."""
 
     matches: int
     mean: float
@@ -68,13 +61,13 @@ class Score:
     wins: int
     draws: int
     voided: int
-    ended: Counter[str]  # all matches by why they ended, the voided ones included
+    ended: Counter[str]  # all matches by end reason, the voided ones included
     decisions: float = math.nan  # of the first player in a match, on average
     turns: float = math.nan  # of a match, on average, where the game counts them
 
     @property
     def win_rate(self) -> float:
-        """Wins, and half the draws, of all matches; nan if there were none."""
+        """Wins and half the draws, as a share of all matches; nan if there are none."""
         return (self.wins + self.draws / 2) / self.matches if self.matches else math.nan
 
     @property
@@ -86,7 +79,7 @@ class Score:
         if self.ended.keys() != {"played"}:
             voided += "; ended: " + ", ".join(f"{count} {reason}" for reason, count in self.ended.items())
         if not self.matches:
-            return f"no match ended by play, {voided}"
+            return f"no match counts, {voided}"
         low, high = self.win_rate_interval
         turns = f"{self.turns:.1f} turns, " if math.isfinite(self.turns) else ""
         return (
@@ -117,13 +110,13 @@ def play(
     matches: int,
     slots: int,
     seed: int,
-    watch: Watch | None = None,
-    note: Note | None = None,
+    on_end: OnEnd | None = None,
+    on_decisions: OnDecisions | None = None,
     stop: Stop = never,
 ) -> list[Score]:
     """Play so many matches of one player against each of the others, in one pool; returns a score for each.
 
-    Pairs of matches go round the others; the first player has seat 0 in the first match of a pair, seat 1 in the other.
+    Pairs of matches rotate through the others; the first player has side 0 in the first match of a pair, then side 1.
     """
     total = matches * len(others)
     ends: list[Results] = []
@@ -139,22 +132,22 @@ def play(
                 player.forget(ended.slot)
             ends.append(ended.at(np.flatnonzero(ended.match < total)))
             left -= len(ends[-1])
-            if watch is not None:
-                watch(pool, ends[-1])
+            if on_end is not None:
+                on_end(pool, ends[-1])
             counted = waiting.match < total
-            by_first = seat_of_first(waiting.match) == waiting.seat
-            lengths.note(waiting.at(np.flatnonzero(counted & by_first)))
+            by_first = side_of_first(waiting.match) == side_of(waiting.seat)
+            lengths.add(waiting.at(np.flatnonzero(counted & by_first)))
             opponent = _opponent(waiting.match, matches, len(others))
             asked = np.where(counted, np.where(by_first, 0, opponent + 1), -1)  # (n,) number of the player
             choices = _answers(waiting, asked, (first, *others))
             pool.send(choices.action)
-            if note is not None and counted.any():
+            if on_decisions is not None and counted.any():
                 rows = np.flatnonzero(counted)
-                note(waiting.at(rows), choices.at(rows))
+                on_decisions(waiting.at(rows), choices.at(rows))
     match = np.concatenate([ended.match for ended in ends])
     returns = np.concatenate([ended.returns for ended in ends])
     reason = np.concatenate([ended.end_reason for ended in ends])
-    earned = returns[np.arange(total), seat_of_first(match)]
+    earned = returns[np.arange(total), side_of_first(match)]
     opponent = _opponent(match, matches, len(others))
     scores = []
     for number in range(len(others)):
@@ -163,8 +156,8 @@ def play(
     return scores
 
 
-def seat_of_first(match: IntArray) -> IntArray:
-    """Return the seat that the first player has in matches (n,) of `play`."""
+def side_of_first(match: IntArray) -> IntArray:
+    """Return the side that the first player has in matches (n,) of `play`."""
     return match % SIDES
 
 
@@ -175,16 +168,16 @@ def _opponent(match: IntArray, matches: int, others: int) -> IntArray:
 
 
 class _Lengths:
-    """How long matches are."""
+    """Counts the decisions and turns of matches."""
 
     def __init__(self, game: Game, matches: int) -> None:
         self._game = game
         self._decisions = np.zeros(matches, dtype=np.int64)
         self._turns = np.zeros(matches, dtype=np.int64)
 
-    def note(self, decisions: Decisions) -> None:
-        """Count decisions, at most one of a match."""
-        self._decisions[decisions.match] += 1
+    def add(self, decisions: Decisions) -> None:
+        """Count decisions of the first player."""
+        np.add.at(self._decisions, decisions.match, 1)
         if isinstance(self._game, TurnGame):
             self._turns[decisions.match] = self._game.turn(decisions.view)
 
@@ -194,9 +187,12 @@ class _Lengths:
 
 
 def _answers(waiting: Decisions, asked: IntArray, players: Sequence[Player]) -> Choices:
-    """Ask each player (n,) for its actions; matches that do not count, −1, only fill the pool and get any legal one."""
+    """Call each player (n,) for its actions; matches that do not count, −1, only fill the pool and get any legal one."""
     unknown = np.full(len(waiting), np.nan, dtype=np.float32)
-    answers = Choices(np.argmax(waiting.mask, axis=1), unknown, unknown.copy())
+    answers = Choices(np.zeros(len(waiting), dtype=np.int64), unknown, unknown.copy())
+    if (filling := np.flatnonzero(asked < 0)).size:
+        mask = waiting.mask[filling]
+        answers.action[filling] = unpack_mask(mask, 8 * mask.shape[1]).argmax(axis=1)
     for number, player in enumerate(players):
         if (rows := np.flatnonzero(asked == number)).size:
             chosen = player.act(waiting.at(rows))
@@ -206,7 +202,7 @@ def _answers(waiting: Decisions, asked: IntArray, players: Sequence[Player]) -> 
 
 
 def score(returns: FloatArray, reason: IntArray, decisions: IntArray, turns: IntArray | None) -> Score:
-    """Sum up what was earned (n,) in matches that ended for such reasons (n,) and were so long (n,)."""
+    """Return the score of matches with these returns (n,), end reasons (n,) and lengths (n,)."""
     counted = is_counted(reason)
     earned = returns[counted]
     count = len(earned)

@@ -1,22 +1,33 @@
-"""The fixed opponents that a policy is measured against: random play, and whatever a game brings."""
+"""Scripted opponents: random play, what a game brings, and functions of the user's own as module:attribute."""
 
 from collections.abc import Sequence
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
+from nemesis.core.plugins import import_attribute, is_import
 from nemesis.play.players import RandomPlayer, ScriptedPlayer
 
-_RANDOM = "random"
+RANDOM = "random"
 
 
 def opponent_names(game: Game, chosen: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return the chosen opponents, or all that there are, from weak to strong."""
-    known = (_RANDOM, *game.scripted)
-    for name in chosen or ():
-        if name not in known:
-            raise UserError(f"{game.spec.name} has no opponent called '{name}'. It has {', '.join(known)}.")
-    return known if chosen is None else tuple(name for name in known if name in chosen)
+    """Return the chosen opponents, or all of the game; the game's own from weak to strong, then imported ones."""
+    known = (RANDOM, *game.scripted)
+    if chosen is None:
+        return known
+    for name in chosen:
+        if name not in known and not is_import(name):
+            raise UserError(
+                f"{game.spec.name} has no opponent called '{name}'. It has {', '.join(known)}; a function of your own "
+                "is written as module:attribute."
+            )
+    own = tuple(name for name in known if name in chosen)
+    return own + tuple(name for name in dict.fromkeys(chosen) if name not in known)
 
 
 def open_opponent(game: Game, name: str, seed: int) -> RandomPlayer | ScriptedPlayer:
-    return RandomPlayer(seed) if name == _RANDOM else ScriptedPlayer(game.scripted[name], seed)
+    """Return a scripted player by its name."""
+    if name == RANDOM:
+        return RandomPlayer(seed)
+    scripted = game.scripted[name] if name in game.scripted else import_attribute(name)
+    return ScriptedPlayer(scripted, game.spec.actions, seed)

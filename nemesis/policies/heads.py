@@ -1,26 +1,32 @@
-"""The ends of a policy: a distribution over the legal actions, and the value of the position."""
+"""The heads of a policy, and the one type that carries what they return.
 
-from collections.abc import Callable
+To add a head, give `PolicyOutput` a field for it and compute it in `Heads.auxiliary`. Learners pick decisions from all
+heads at once (`PolicyOutput.map`), so nothing else has to know of it but the loss that trains it.
+"""
+
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import log_softmax
 
 from nemesis.core.game import BoolArray, IntArray
+from nemesis.core.masks import PackedMask
 from nemesis.policies.config import PolicyConfig
 
 # Finite, so that probability · log-probability of an illegal action is 0 and never NaN.
-_ILLEGAL = -1e9
+ILLEGAL = -1e9
 
 
 class IllegalPositionError(ValueError):
     """A seat has to decide but has no legal action."""
 
 
-def check_mask(mask: BoolArray, match: IntArray) -> None:
-    """Raise unless every row (n, action) has a legal action; the error names the matches (n,) that have none."""
+def check_mask(mask: BoolArray | PackedMask, match: IntArray) -> None:
+    """Raise unless every mask (n, action) or (n, byte) has a legal action; the error names the matches (n,)."""
     possible = mask.any(axis=1)
     if possible.all():
         return
@@ -31,25 +37,46 @@ def check_mask(mask: BoolArray, match: IntArray) -> None:
     raise IllegalPositionError(f"Matches {names} wait for a decision but their masks allow no action.")
 
 
-class HeadsOutput(NamedTuple):
-    """What the heads say, in float32 under any autocast."""
+def _unpacked_bytes() -> Tensor:
+    """Return, for each byte (256,), its eight bits as eight bytes, read as one int64."""
+    bits: npt.NDArray[np.uint8] = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
+    return torch.from_numpy(bits.view(np.int64)[:, 0])
 
-    log_probs: Tensor  # (…, action)
+
+_UNPACKED_BYTES = _unpacked_bytes()
+
+
+def unpack_mask(packed: Tensor, actions: int) -> Tensor:
+    """Unpack masks (…, byte) of so many actions on their device: (…, action). See `core.masks` for the bit order."""
+    # One lookup of eight bits at a time is several times faster on a CPU than shifting each bit.
+    return _UNPACKED_BYTES.to(packed.device)[packed.int()].view(torch.bool)[..., :actions]
+
+
+class PolicyOutput(NamedTuple):
+    """What a policy returns for decisions (…), in float32 under any autocast; None for a head that it lacks."""
+
+    log_probs: Tensor  # (…, action) the probability of an illegal action is exactly zero
     value: Tensor  # (…)
-    value_logits: Tensor | None  # (…, bin) of a categorical value
+    value_logits: Tensor | None = None  # (…, bin) over the policy's atoms, of a categorical value
+    opponent_features: Tensor | None = None  # (…, part, feature) that `Policy.opponent_logits` reads
+    horizons: Tensor | None = None  # (…, horizon) values by other discounts
+    action_values: Tensor | None = None  # (…, action) expected return of each action
 
+    def map(self, function: Callable[[Tensor], Tensor]) -> "PolicyOutput":
+        """Apply a function to every head that is there."""
+        return PolicyOutput(*(None if head is None else function(head) for head in self))  # type: ignore[arg-type]
 
-class CriticOutput(NamedTuple):
-    """What only learners ask for, in float32; None where the policy has no head for it."""
-
-    horizons: Tensor | None  # (…, horizon) values by other discounts
-    action_values: Tensor | None  # (…, action) what each action earns
+    @staticmethod
+    def concatenate(outputs: "Sequence[PolicyOutput]") -> "PolicyOutput":
+        """Join the outputs for several lots of decisions (n, …)."""
+        heads = zip(*outputs, strict=True)
+        return PolicyOutput(*(None if parts[0] is None else torch.cat(parts) for parts in heads))  # type: ignore[arg-type]
 
 
 class Heads(nn.Module):
-    """The game's action head and a linear value on normalised features; the value is near zero at first.
+    """The game's action head and a linear value head on normalised features; the value is near zero at first.
 
-    On request, there are further values, and an action head of its own that tells what every action earns.
+    The config may ask for auxiliary heads: values by further discounts, and a value for each action.
     """
 
     atoms: Tensor | None
@@ -70,18 +97,21 @@ class Heads(nn.Module):
                 nn.init.normal_(values.weight, std=0.01 / width**0.5)
                 nn.init.zeros_(values.bias)
 
-    def forward(self, features: Tensor, context: Any, mask: Tensor) -> HeadsOutput:
+    def forward(self, features: Tensor, context: Any, mask: Tensor) -> PolicyOutput:
+        """Return action and value for features (…, width) and masks: bool (…, action), or packed uint8 (…, byte)."""
         features = self.norm(features)
         logits = self.action(features, context).float()
-        log_probs = log_softmax(torch.where(mask, logits, _ILLEGAL), dim=-1)
+        legal = unpack_mask(mask, logits.shape[-1]) if mask.dtype == torch.uint8 else mask
+        log_probs = log_softmax(torch.where(legal, logits, ILLEGAL), dim=-1)
         value = self.value(features).float()
         if self.atoms is None:
-            return HeadsOutput(log_probs, value.squeeze(-1), None)
-        return HeadsOutput(log_probs, (value.softmax(dim=-1) * self.atoms).sum(dim=-1), value)
+            return PolicyOutput(log_probs, value.squeeze(-1))
+        return PolicyOutput(log_probs, (value.softmax(dim=-1) * self.atoms).sum(dim=-1), value_logits=value)
 
-    def judge(self, features: Tensor, context: Any) -> CriticOutput:
-        """Return what learners alone ask for."""
+    def auxiliary(self, output: PolicyOutput, features: Tensor, context: Any) -> PolicyOutput:
+        """Add the heads that only learners read."""
         features = self.norm(features)
-        horizons = None if self.horizons is None else self.horizons(features).float()
-        action_values = None if self.action_values is None else self.action_values(features, context).float()
-        return CriticOutput(horizons, action_values)
+        return output._replace(
+            horizons=None if self.horizons is None else self.horizons(features).float(),
+            action_values=None if self.action_values is None else self.action_values(features, context).float(),
+        )

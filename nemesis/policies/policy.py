@@ -7,31 +7,20 @@ from torch import Tensor, nn
 
 from nemesis.core.errors import UserError
 from nemesis.policies.config import PolicyConfig, dimensions
-from nemesis.policies.heads import Heads, HeadsOutput
+from nemesis.policies.heads import Heads, PolicyOutput
 from nemesis.policies.memory import memory_core
 
 
 class StepOutput(NamedTuple):
-    """What a policy says about one decision of each row."""
+    """What a policy returns for one decision of each row."""
 
     log_probs: Tensor  # (n, action) float32; the probability of an illegal action is exactly zero
     value: Tensor  # (n,) float32
     state: Tensor  # (n, state) to give with the seat's next decision
 
 
-class SequenceOutput(NamedTuple):
-    """What a policy says about each decision of a sequence."""
-
-    log_probs: Tensor  # (b, t, action) float32
-    value: Tensor  # (b, t) float32
-    value_logits: Tensor | None  # (b, t, bin) float32 over the policy's atoms, of a categorical value
-    opponent_model: Tensor | None  # (b, t, deed, thought) float32, from which `foresee` tells what the opponent does
-    horizons: Tensor | None  # (b, t, horizon) float32 values by other discounts
-    action_values: Tensor | None  # (b, t, action) float32
-
-
 class PlayingPolicy(Protocol):
-    """Whatever decides for seats as a policy does."""
+    """What players need of a policy or an ensemble of them."""
 
     @property
     def state_size(self) -> int: ...
@@ -40,17 +29,18 @@ class PlayingPolicy(Protocol):
 
 
 class Policy(nn.Module):
-    """Plays one seat. Its memory is a flat row of numbers, zero at the start of an episode.
+    """Decides for one seat. Its memory is a flat row of numbers, zero at the start of an episode.
 
-    The game gives its encoder and its action head for the width that the config stands for. The encoder maps views
-    (…, view) to a vector (…, width), which goes through the memory, and to a context, which goes past it: a tensor or a
-    tuple of tensors (…, whatever), or None. The action head scores actions by what came out of the memory and by the
-    context. A row whose mask allows nothing is for the caller to refuse (`heads.check_mask`), who knows which match it
-    belongs to. If the config wants foresight, the game gives a head for that too (`core.game.ForesightGame`); only
-    sequences, which learners see, go through it.
+    The game provides its encoder and its action head for the width that the config stands for. The encoder maps views
+    (…, view) to a vector (…, width), which goes through the memory, and to a context, which bypasses it: a tensor or a
+    tuple of tensors (…, any), or None. The action head computes logits from the output of the memory and from the
+    context. If the config asks for an opponent model, the game provides its head too (`core.game.OpponentModelGame`);
+    only sequences, which learners run, go through it.
 
-    Dropout layers, within the parts and before the memory of sequences, let everything pass until a learner says how
-    much they silence.
+    Masks are bool (…, action), or packed as in `core.masks`: uint8 (…, byte). A row whose mask allows nothing is for
+    the caller to refuse (`heads.check_mask`), who knows which match it belongs to.
+
+    Dropout layers, within the parts and before the memory of sequences, are off until a learner sets their rate.
     """
 
     def __init__(
@@ -67,7 +57,7 @@ class Policy(nn.Module):
         self.memory = memory_core(config)
         self.heads = Heads(config, width, action_head)
         if config.opponent_model and opponent_model_head is None:
-            raise UserError("policy.opponent_model needs a game whose seats decide at once; leave it out here.")
+            raise UserError("policy.opponent_model needs a game whose seats decide at the same time; set it to false.")
         self.opponent_model = (
             opponent_model_head(width) if config.opponent_model and opponent_model_head is not None else None
         )
@@ -86,19 +76,20 @@ class Policy(nn.Module):
         return self.opponent_model is not None
 
     def step(self, view: Tensor, mask: Tensor, state: Tensor) -> StepOutput:
-        """Decide once for each row: view (n, view), mask (n, action), state (n, state)."""
+        """Decide once for each row: view (n, view), mask (n, action) or packed, state (n, state)."""
         vector, context = self.encoder(view)
         features, state = self.memory.step(vector, state)
-        output: HeadsOutput = self.heads(features, context, mask)
+        output: PolicyOutput = self.heads(features, context, mask)
         return StepOutput(output.log_probs, output.value, state)
 
-    def sequence(self, view: Tensor, mask: Tensor, state: Tensor) -> SequenceOutput:
-        """Decide along each row: view (b, t, view), mask (b, t, action), state (b, state) before the first decision."""
+    def sequence(self, view: Tensor, mask: Tensor, state: Tensor) -> PolicyOutput:
+        """Decide along each row: view (b, t, view), mask (b, t, action) or packed, state (b, state) before the row."""
         vector, context = self.encoder(view)
         features = self.memory.sequence(self.dropout(vector), state)
-        output: HeadsOutput = self.heads(features, context, mask)
-        opponent_model = None if self.opponent_model is None else self.opponent_model(features, context).float()
-        return SequenceOutput(*output, opponent_model, *self.heads.judge(features, context))
+        output: PolicyOutput = self.heads(features, context, mask)
+        if self.opponent_model is not None:
+            output = output._replace(opponent_features=self.opponent_model(features, context).float())
+        return self.heads.auxiliary(output, features, context)
 
     def advance(self, view: Tensor, state: Tensor) -> Tensor:
         """Return the state (b, state) after sequences of views (b, t, view) that began with a state (b, state)."""
@@ -106,14 +97,14 @@ class Policy(nn.Module):
         return self.memory.advance(vector, state)
 
     def opponent_logits(self, opponent_features: Tensor) -> Tensor:
-        """Return what thoughts (n, thought) of a sequence say of the opponent, as logits (n, class)."""
+        """Return logits (n, class) of the opponent's action from `PolicyOutput.opponent_features` (n, feature)."""
         if self.opponent_model is None:
-            raise RuntimeError("The policy was built without foresight.")
+            raise RuntimeError("The policy has no opponent model; build it with policy.opponent_model=true.")
         head: Any = self.opponent_model
         logits: Tensor = head.logits(opponent_features)
         return logits
 
-    forward = sequence  # so that wrappers of a module (compile, data parallel) wrap what learners call
+    forward = sequence  # wrappers of a module, such as torch.compile, wrap `forward`
 
 
 def parameter_count(module: nn.Module) -> int:

@@ -1,6 +1,6 @@
-"""A run's opposition: its opponent pool and its exploiters, turned into lineups.
+"""The matchmaking of a run with a population: its opponent pool and its exploiters, turned into pairings.
 
-Everything here is also written to `population.json` in the run's folder, for people and for the dashboard.
+Everything here is also written to `population.json` in the run's folder, for people and for other programs.
 """
 
 import json
@@ -12,19 +12,17 @@ from typing import Any
 from nemesis.core.files import replace_file
 from nemesis.core.game import Game
 from nemesis.core.interrupts import Stop, StoppedError, never
-from nemesis.play.collector import Experience
+from nemesis.play.experience import Experience
 from nemesis.play.matchmaking import Matchmaker, SelfPlay
 from nemesis.play.pairings import EXPLOITER, Pairings, PlayerSource
-from nemesis.play.players import PlayStyle
 from nemesis.play.scripted import opponent_names
-from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
 from nemesis.population.exploitation import AgainstTarget
 from nemesis.population.exploiters import MEMBERS, Exploiters
 from nemesis.population.members import Member
 from nemesis.population.opponent_pool import FIRST_RATING, OpponentPool
-from nemesis.storage.policy_files import policy_path, save_policy, style_of
-from nemesis.training.assembly import open_any_policy
+from nemesis.storage.policies import SavedPolicy, find_policy
+from nemesis.storage.policy_files import save_policy
 from nemesis.training.config import RunConfig
 
 REGISTRY = "population.json"
@@ -32,7 +30,7 @@ _MADE = ("past-*.safetensors", "target-*.safetensors")  # exploiters that won st
 
 
 def open_league(config: RunConfig, game: Game, folder: Path) -> Matchmaker:
-    """Return the opposition that a run is configured for."""
+    """Return the matchmaker that a run is configured for."""
     if config.opponents.target:
         return AgainstTarget(config.opponents.target, game, folder)
     if config.opponents.only_self and not config.exploiter.interval:
@@ -41,7 +39,7 @@ def open_league(config: RunConfig, game: Game, folder: Path) -> Matchmaker:
 
 
 class League:
-    """Decides whom the policy meets, and trains exploiters against it."""
+    """Chooses opponents for the policy, and trains exploiters against it."""
 
     def __init__(self, config: RunConfig, game: Game, folder: Path) -> None:
         self._config = config
@@ -49,7 +47,7 @@ class League:
         self._folder = folder
         self._pool = OpponentPool(config.opponents, config.seed)
         self._exploiters = Exploiters(config, game, folder, config.seed) if config.exploiter.interval else None
-        self._cloned = [] if (folder / REGISTRY).exists() else self._open_cloned()  # a run that goes on has copies
+        self._cloned = [] if (folder / REGISTRY).exists() else self._open_cloned()  # a resumed run has copies
         if config.opponents.shares.scripted:
             for name in opponent_names(game, config.opponents.scripted):
                 self._pool.add(Member(name, "scripted", PlayerSource("scripted", name), FIRST_RATING, 0))
@@ -60,8 +58,8 @@ class League:
 
     @property
     def pairings(self) -> Pairings:
-        pairs = self._pool.pairs()
-        exploiting = self._exploiters.pair if self._exploiters else None
+        pairs = self._pool.pairings()
+        exploiting = self._exploiters.pairing if self._exploiters else None
         if exploiting is None:
             return Pairings(pairs)
         rest = 1.0 - exploiting.share
@@ -76,7 +74,7 @@ class League:
         target = self._exploiters.target if self._exploiters else None
         return {member.source for member in self._pool.members.values()} | ({target} if target else set())
 
-    def tidy(self, needed: set[str]) -> None:
+    def remove_unused(self, needed: set[str]) -> None:
         for pattern in _MADE:
             for file in (self._folder / MEMBERS).glob(pattern):
                 if (MEMBERS / file.name).as_posix() not in needed:
@@ -84,22 +82,23 @@ class League:
 
     def begin(self) -> None:
         """Write what a new run needs on disk."""
-        for number, (policy, config, style) in enumerate(self._cloned):
+        for number, (saved, policy) in enumerate(self._cloned):
             file = self._folder / MEMBERS / f"cloned-{number}.safetensors"
-            save_policy(file, policy, config, self._game, {"from": self._config.opponents.cloned[number]}, style)
+            about = {"from": self._config.opponents.cloned[number]}
+            save_policy(file, policy, saved.policy, self._game, about, saved.style)
         self._register()
 
-    def note(
+    def update(
         self, experience: Experience, policy: Policy, average: Policy, update: int, stop: Stop = never
     ) -> dict[str, float]:
-        self._pool.note(experience.outcomes)
+        self._pool.add_outcomes(experience.outcomes)
         self._pool.advance(update)
         changed = self._freeze(policy, update)
         metrics: dict[str, float] = {}
         if self._exploiters:
             metrics = self._exploiters.learn(experience.episodes.get(EXPLOITER))
             if self._exploiters.ready:
-                metrics |= self._judge(update, stop)
+                metrics |= self._evaluate_exploiter(update, stop)
                 changed = True
             if self._exploiters.target is None and update % self._config.exploiter.interval == 0:
                 target = average if self._config.exploiter.target == "average" else policy
@@ -117,9 +116,9 @@ class League:
             self._exploiters.restore(state["exploiters"])
         self._register()
 
-    def _open_cloned(self) -> list[tuple[Policy, PolicyConfig, PlayStyle]]:
-        paths = [policy_path(name) for name in self._config.opponents.cloned]
-        return [(*open_any_policy(path, self._game), style_of(path)) for path in paths]
+    def _open_cloned(self) -> list[tuple[SavedPolicy, Policy]]:
+        saved = [find_policy(name, allow_imports=True) for name in self._config.opponents.cloned]
+        return [(one, one.load(self._game)) for one in saved]
 
     def _freeze(self, policy: Policy, update: int) -> bool:
         """Add a copy of the policy as it is to the pool, if it is time."""
@@ -133,11 +132,11 @@ class League:
         self._pool.add(Member(name, "past", source, self._pool.rating, update, parent=f"update {update}"))
         return True
 
-    def _judge(self, update: int, stop: Stop) -> dict[str, float]:
-        """See what the exploiter has come to; one that passed is met at once. If stopped, that is left for later."""
+    def _evaluate_exploiter(self, update: int, stop: Stop) -> dict[str, float]:
+        """Evaluate the exploiter; one that passed is met at once. If stopped, this is postponed."""
         assert self._exploiters is not None  # noqa: S101
         try:
-            result = self._exploiters.judge(stop)
+            result = self._exploiters.evaluate(stop)
         except StoppedError:
             return {}
         if result.file is not None and self._config.opponents.shares.exploiter:

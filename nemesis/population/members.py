@@ -1,4 +1,4 @@
-"""Members of a population: whoever the policy can meet, with what is known about each."""
+"""Members of a population: the policy's possible opponents, with what is known about each."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -17,12 +17,12 @@ WON, DRAWN, LOST = range(3)
 
 @dataclass(slots=True)
 class WinRate:
-    """The policy's score against somebody, recent matches counting more."""
+    """The policy's win rate against an opponent, recent matches counting more."""
 
     score: float = 0.0  # wins and half the draws,
     weight: float = 0.0  # of so many matches, both fading
 
-    def note(self, scores: npt.NDArray[np.floating[Any]], memory: int) -> None:
+    def add(self, scores: npt.NDArray[np.floating[Any]], memory: int) -> None:
         """Add matches (n,) in which the policy scored 1, ½ or 0; after `memory` more, one counts 1/e as much."""
         fading = np.exp(-len(scores) / memory)
         self.score = self.score * fading + float(scores.sum())
@@ -36,7 +36,7 @@ class WinRate:
 
 @dataclass(slots=True)
 class Member:
-    """Somebody to meet."""
+    """An opponent."""
 
     name: str
     category: Category
@@ -45,7 +45,7 @@ class Member:
     joined_at: int  # the update of the policy at which it did
     parent: str | None = None  # the policy that it was made from
     against: WinRate = field(default_factory=WinRate)  # the policy's
-    record: npt.NDArray[np.int64] = field(  # (seat, result) of the policy against it, over the whole run
+    record: npt.NDArray[np.int64] = field(  # (side, result) of the policy against it, over the whole run
         default_factory=lambda: np.zeros((SIDES, 3), dtype=np.int64)
     )
 

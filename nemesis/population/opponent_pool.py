@@ -1,4 +1,4 @@
-"""The opponent pool: who is there to be met, how the policy fares against each, and whom it meets next.
+"""The opponent pool: its members, the policy's win rate against each, and the choice of the next opponents.
 
 A match is first given to a category, by the categories' shares, then to a member, by the sampling rule. With a
 curriculum the shares move toward the categories that the policy loses to:
@@ -32,7 +32,7 @@ _SELF = PlayerSource("learning", MAIN)
 
 
 class OpponentPool:
-    """All members, and the policy's standing among them."""
+    """All members, and the policy's rating among them."""
 
     def __init__(self, config: OpponentsConfig, seed: int) -> None:
         self._config = config
@@ -43,10 +43,12 @@ class OpponentPool:
         start = config.shares.model_dump()
         self.shares: dict[Category, float] = {category: start[category] for category in CATEGORIES}
         self.met: dict[str, float] = {}  # member → share of the policy's matches that are against it
-        self.matches = Counter(self=0, others=0, credited=0)  # that ended by play; some rivals may have left meanwhile
+        self.matches = Counter(
+            self=0, others=0, credited=0
+        )  # that count; some opponents may have been dropped meanwhile
 
     def add(self, member: Member) -> None:
-        """Let a member be met from now on; if there are too many, the weakest goes, but never the last of a kind."""
+        """Add a member; if there are too many, the weakest is dropped, but never the last of a kind."""
         self.members[member.name] = member
         made = [one for one in self.members.values() if one.category in _DROPPED]
         if len(made) > self._config.members:
@@ -57,12 +59,12 @@ class OpponentPool:
     def of(self, category: Category) -> list[Member]:
         return [member for member in self.members.values() if member.category == category]
 
-    def note(self, outcomes: Outcomes) -> None:
-        """Take in the results of matches between the policy and members."""
+    def add_outcomes(self, outcomes: Outcomes) -> None:
+        """Add the results of matches between the policy and members."""
         if _SELF not in outcomes.players:
             return
         policy = outcomes.players.index(_SELF)
-        own = (outcomes.player == policy).sum(axis=1)[outcomes.played]
+        own = (outcomes.player == policy).sum(axis=1)[outcomes.counted]
         self.matches["self"] += int((own == SIDES).sum())
         self.matches["others"] += int((own == 1).sum())
         by_source = {member.source: member for member in self.members.values()}
@@ -70,13 +72,13 @@ class OpponentPool:
             member = by_source.get(source)
             if member is None:
                 continue
-            for seat in range(SIDES):
-                met = (outcomes.player[:, seat] == policy) & (outcomes.player[:, 1 - seat] == number) & outcomes.played
+            for side in range(SIDES):
+                met = (outcomes.player[:, side] == policy) & (outcomes.player[:, 1 - side] == number) & outcomes.counted
                 if met.any():
-                    self._note_one(member, seat, outcomes.returns[met, seat])
+                    self._add_results(member, side, outcomes.returns[met, side])
 
     def advance(self, update: int) -> None:
-        """Move the shares, let go of members that have fallen behind, and from time to time meet others."""
+        """Move the shares, drop members that have fallen behind, and at intervals draw other opponents."""
         self._move_shares()
         behind = [one for one in self.members.values() if self.rating - one.rating > self._config.rating_gap]
         for member in behind:
@@ -86,7 +88,7 @@ class OpponentPool:
             self.draw()
 
     def draw(self, wanted: Member | None = None) -> None:
-        """Choose whom to meet next, somebody who is wanted among them."""
+        """Draw the next opponents, a wanted one among them."""
         shares = self._possible_shares()
         others = {category: share for category, share in shares.items() if category != "self" and share > 0}
         self.met = {}
@@ -103,8 +105,8 @@ class OpponentPool:
             met = zip(place, count / quota, strict=True)
             self.met |= {members[one].name: share * float(part) for one, part in met}
 
-    def pairs(self) -> tuple[Pairing, ...]:
-        """Return whom the policy meets, itself first; the shares sum to one."""
+    def pairings(self) -> tuple[Pairing, ...]:
+        """Return the policy's pairings, with itself first; the shares sum to one."""
         others = [Pairing(_SELF, self.members[name].source, share) for name, share in self.met.items()]
         alone = 1.0 - sum(self.met.values())
         return (Pairing(_SELF, _SELF, alone), *others) if alone > 1e-9 else tuple(others)
@@ -143,13 +145,13 @@ class OpponentPool:
         self.met = dict(state["met"])
         self.matches = Counter(state["matches"])
 
-    def _note_one(self, member: Member, seat: int, returns: npt.NDArray[np.float32]) -> None:
-        """Take in what the policy earned (n,) against a member from one seat."""
+    def _add_results(self, member: Member, side: int, returns: npt.NDArray[np.float32]) -> None:
+        """Add the policy's returns (n,) against a member from one side."""
         score = np.where(returns > 0, 1.0, np.where(returns < 0, 0.0, 0.5))
-        member.record[seat] += np.bincount(np.select([score == 1, score == 0], [WON, LOST], DRAWN), minlength=3)
+        member.record[side] += np.bincount(np.select([score == 1, score == 0], [WON, LOST], DRAWN), minlength=3)
         self.matches["credited"] += len(score)
-        member.against.note(score, self._config.memory)
-        self.win_rates[member.category].note(score, self._config.memory)
+        member.against.add(score, self._config.memory)
+        self.win_rates[member.category].add(score, self._config.memory)
         points = elo_points(self.rating - member.rating, float(score.sum()), len(score))
         self.rating += points
         member.rating -= points
@@ -173,7 +175,7 @@ class OpponentPool:
         return dict(zip(there, self._floored(there, share) if self._config.curriculum else share.tolist(), strict=True))
 
     def _there(self) -> list[Category]:
-        """Return the categories that have a share at the start, and anybody to meet."""
+        """Return the categories that have a share at the start, and a member."""
         start = self._config.shares.model_dump()
         return [
             category for category in CATEGORIES if start[category] > 0 and (category == "self" or self.of(category))

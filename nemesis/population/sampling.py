@@ -1,7 +1,7 @@
-"""Which members of a category are met more often: a weight for each, by one of five rules.
+"""Opponent sampling: how often each member of a category is met, by one of five rules.
 
 uniform               1
-elo_weighted          exp(−|Δ| / temperature) within a window of rating differences Δ; the nearest if nobody is in it
+elo_weighted          exp(−|Δ| / temperature) within a window of rating differences Δ; the nearest if none is in it
 recent_weighted       decay^age, the newest having age 0
 difficulty_adjusted   exp(−(w − target)² / 2·0.15²), w the policy's win rate against the member
 prioritised           (1 − w)², or w (1 − w): prioritised fictitious self-play, Vinyals et al. 2019, "Grandmaster level
@@ -17,7 +17,7 @@ from nemesis.population.members import Member
 from nemesis.training.config import OpponentsConfig
 
 _WIDTH = 0.15  # of the win rates that difficulty_adjusted looks for
-_LEAST = 1e-3  # chance of a member beside the likeliest, so that nobody is forgotten for good
+_LEAST = 1e-3  # chance of a member beside the likeliest, so that none is never met again
 
 
 def chances(members: Sequence[Member], rating: float, config: OpponentsConfig) -> npt.NDArray[np.float64]:

@@ -30,7 +30,7 @@ from safetensors import SafetensorError
 from nemesis.core.errors import UserError
 from nemesis.core.files import sync
 
-FORMAT = 1
+FORMAT = 2
 _TEMPORARY = ".tmp-"
 _REQUIRED = ("weights.safetensors", "state.json", "config.yaml")
 _log = logging.getLogger(__name__)
@@ -129,7 +129,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
 def newest_valid(root: Path) -> tuple[Checkpoint, list[str]]:
     """Return the newest whole checkpoint, and a sentence for each damaged one that was skipped to get there."""
     skipped: list[str] = []
-    for _, path in sorted(_checkpoints(root).items(), reverse=True):
+    for path in checkpoint_paths(root):
         try:
             return load_checkpoint(path), skipped
         except CheckpointError as error:
@@ -166,6 +166,11 @@ def files_named(root: Path) -> set[str] | None:
     return named
 
 
+def checkpoint_paths(root: Path) -> list[Path]:
+    """Return the checkpoints of a run, newest first, valid or not."""
+    return [path for _, path in sorted(_checkpoints(root).items(), reverse=True)]
+
+
 def _checkpoints(root: Path) -> dict[int, Path]:
     matches = ((re.fullmatch(r"update-(\d+)", path.name), path) for path in root.glob("update-*"))
     return {int(match[1]): path for match, path in matches if match}
@@ -182,9 +187,12 @@ def _checked_files(path: Path) -> list[str]:
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise CheckpointError(f"{path} is damaged: manifest.json cannot be read ({error}).") from error
     if version != FORMAT:
-        raise CheckpointError(
-            f"{path} has format {version}, and this version of Nemesis reads {FORMAT}; update Nemesis."
+        remedy = (
+            "update Nemesis"
+            if isinstance(version, int) and version > FORMAT
+            else ("it is of an older version: use that one, or train again")
         )
+        raise CheckpointError(f"{path} has format {version}, and this version of Nemesis reads {FORMAT}; {remedy}.")
     for name in _REQUIRED:
         if name not in files:
             raise CheckpointError(f"{path} is damaged: manifest.json does not list {name}.")

@@ -1,54 +1,62 @@
-"""The whole configuration of a run."""
+"""The whole config of a run."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
+from nemesis.core.plugins import is_import
 from nemesis.core.settings import Names, Settings
 from nemesis.data.config import DataConfig
-from nemesis.games.pokemon.settings import PokemonSettings
+from nemesis.evaluation.config import EvaluationConfig
+from nemesis.games.config import GameConfig
+from nemesis.learners.actor_critic import ActorCriticConfig
 from nemesis.learners.behaviour_cloning import BehaviourCloningConfig
 from nemesis.learners.offline import OfflineConfig
 from nemesis.learners.portfolio import PortfolioConfig
 from nemesis.learners.ppo import PPOConfig
 from nemesis.learners.rnad import RNaDConfig
 from nemesis.learners.shaping import RewardConfig
+from nemesis.play.config import CollectionConfig
 from nemesis.policies.config import PolicyConfig
 from nemesis.storage.metrics import TrackingConfig
 
+IMPORTED = "imported"
+
+
+class ImportedLearnerConfig(ActorCriticConfig):
+    """Settings of a learner outside the package, which learner.algorithm=module:attribute names."""
+
+    algorithm: Literal["imported"] = Field("imported", description="which learner")
+    name: str = Field(description="module:attribute of the class: (policy, config, device, seed) → Learner")
+    settings: dict[str, Any] = Field({}, description="settings of its own")
+
+
 LearnerConfig = Annotated[
-    PPOConfig | RNaDConfig | PortfolioConfig | BehaviourCloningConfig | OfflineConfig, Field(discriminator="algorithm")
+    PPOConfig | RNaDConfig | PortfolioConfig | BehaviourCloningConfig | OfflineConfig | ImportedLearnerConfig,
+    Field(discriminator="algorithm"),
 ]
 
 
-class CollectionConfig(Settings):
-    """How matches are played for learning."""
-
-    slots: int = Field(1024, ge=1, le=1_000_000, description="matches in flight in one process")
-    decisions: int = Field(8192, ge=1, description="decisions played for each update")
-    actors: int = Field(
-        0,
-        ge=0,
-        le=1024,
-        description="processes that play beside the learner, each with its slots; 0 plays in turn with it",
-    )
-    inference: Literal["local", "central"] = Field(
-        "local", description="whether each actor runs the networks itself, or one process does for all, as on a GPU"
-    )
-    staleness: int = Field(8, ge=0, description="updates after which a decision is too old to learn from and left out")
+def _imported_learner(value: Any) -> Any:
+    """Let learner.algorithm be module:attribute; settings that not all learners share are those of the class."""
+    if not isinstance(value, dict) or not is_import(str(value.get("algorithm", ""))):
+        return value
+    shared = {name: one for name, one in value.items() if name in ActorCriticConfig.model_fields}
+    own = {name: one for name, one in value.items() if name not in (*shared, "algorithm")}
+    return {"algorithm": IMPORTED, "name": value["algorithm"], "settings": own, **shared}
 
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class SharesConfig(Settings):
-    """How many of the matches are against whom, in shares of all that the policy plays to learn."""
+    """The shares of opponents among the matches that the policy learns from."""
 
     self: Share = Field(1.0, description="the policy as it is now")
-    cloned: Share = Field(0.0, description="policies given as files, such as those that imitate people")
+    cloned: Share = Field(0.0, description="policies given as files, such as those of behaviour cloning")
     past: Share = Field(0.0, description="frozen copies of the policy from earlier in the run")
     exploiter: Share = Field(0.0, description="exploiters that beat it")
-    scripted: Share = Field(0.0, description="the game's fixed opponents")
+    scripted: Share = Field(0.0, description="scripted opponents")
 
 
 class OpponentsConfig(Settings):
@@ -59,9 +67,9 @@ class OpponentsConfig(Settings):
         0.0,
         ge=0,
         le=1,
-        description="how far shares move, each update, toward those that the policy loses to; 0 keeps them",
+        description="how far shares move, each update, toward the opponents that the policy loses to; 0 keeps them",
     )
-    floor: Share = Field(0.03, description="curriculum: least share of anything that has a share at the start")
+    floor: Share = Field(0.03, description="curriculum: least share of every kind that has a share at the start")
     least_self: Share = Field(0.35, description="curriculum: least share of self-play")
     sampling: Literal["uniform", "elo_weighted", "recent_weighted", "difficulty_adjusted", "prioritised"] = Field(
         "uniform", description="which opponents of a kind are met more often"
@@ -69,14 +77,14 @@ class OpponentsConfig(Settings):
     elo_window: float = Field(400.0, gt=0, description="elo_weighted: largest difference of ratings that is met")
     elo_temperature: float = Field(100.0, gt=0, description="elo_weighted: difference at which meetings become rarer")
     recent_decay: float = Field(
-        0.8, gt=0, le=1, description="recent_weighted: weight of an opponent beside the next newer"
+        0.8, gt=0, le=1, description="recent_weighted: weight of an opponent relative to the next newer one"
     )
-    target_win_rate: float = Field(0.5, ge=0, le=1, description="difficulty_adjusted: win rate that is looked for")
+    target_win_rate: float = Field(0.5, ge=0, le=1, description="difficulty_adjusted: preferred win rate")
     prioritise: Literal["hard", "variance"] = Field(
         "hard", description="prioritised: those that the policy loses to, or those that it beats half of the time"
     )
     at_once: int = Field(6, ge=1, le=1000, description="opponents met at the same time; more make smaller batches")
-    rotation: int = Field(10, ge=1, description="updates after which those that are met are drawn anew")
+    rotation: int = Field(10, ge=1, description="updates after which the opponents are drawn again")
     memory: int = Field(200, ge=1, description="matches over which win rates are averaged")
     past_interval: int = Field(50, ge=1, description="updates between frozen copies of the policy")
     members: int = Field(40, ge=1, description="frozen policies that are kept; the weakest is dropped for a new one")
@@ -86,21 +94,23 @@ class OpponentsConfig(Settings):
         description="Elo points behind the policy at which a past copy or an exploiter is dropped, but never the last; "
         "cloned and scripted members stay",
     )
-    cloned: Names = Field((), description="policy files, checkpoints or runs that are met as cloned")
+    cloned: Names = Field((), description="policy files, checkpoints or runs that are opponents of the kind cloned")
     target: str | None = Field(
-        None, description="a policy file, checkpoint or run that is the only opponent, to be exploited"
+        None, description="target policy: a policy file, checkpoint or run that is the only opponent, to be exploited"
     )
-    scripted: Names | None = Field(None, description="fixed opponents that are met; null takes all of the game")
+    scripted: Names | None = Field(
+        None, description="scripted opponents, of the game or as module:attribute; null takes all of the game"
+    )
 
     @property
     def only_self(self) -> bool:
-        """Whether the policy meets itself alone."""
+        """Whether the policy plays only against itself."""
         others = self.shares.model_dump(exclude={"self"})
         return not any(others.values())
 
 
 class ExploiterConfig(Settings):
-    """Policies that learn to beat the policy as it was at one time, in the background of a run."""
+    """Exploiters: policies that learn to beat a frozen copy of the policy, in the background of a run."""
 
     interval: int = Field(
         0,
@@ -108,34 +118,19 @@ class ExploiterConfig(Settings):
         description="updates between exploiters; 0 trains none, opponents.shares.exploiter=0 only measures them",
     )
     start: Literal["scratch", "cloned", "target"] = Field(
-        "target", description="what an exploiter is at first: new, the first of opponents.cloned, or its victim"
+        "target", description="first weights of an exploiter: new, the first of opponents.cloned, or its target policy"
     )
     target: Literal["average", "last"] = Field(
         "average", description="which of the policy's weights are exploited: the averaged ones, or the last"
     )
     share: float = Field(0.25, gt=0, lt=1, description="share of all matches that exploiters play, while one learns")
-    updates: int = Field(40, ge=1, description="updates that an exploiter learns before it is judged")
+    updates: int = Field(40, ge=1, description="updates that an exploiter learns before it is evaluated")
     decisions: int = Field(4096, ge=1, description="decisions played for each of its updates")
-    matches: int = Field(400, ge=10, description="fresh matches against its victim by which it is judged")
+    matches: int = Field(400, ge=10, description="fresh matches against its target policy by which it is evaluated")
     threshold: float = Field(
         0.55, ge=0, lt=1, description="win rate that the lower end of its interval must pass to become an opponent"
     )
     learner: PPOConfig = Field(PPOConfig(), description="how it learns; sequence_length is that of the run")
-
-
-class EvaluationConfig(Settings):
-    """How strength is measured during a run."""
-
-    interval: int = Field(100, ge=1, description="updates between evaluations")
-    matches: int = Field(
-        2000, ge=0, description="matches against each opponent, where no exact measure exists; 0 plays none"
-    )
-    opponents: Names | None = Field(
-        None, min_length=1, description="whom it is measured against, such as random; null takes all that the game has"
-    )
-    weights: Literal["both", "last", "average"] = Field(
-        "both", description="which weights are measured: those of the last update, their average, or both"
-    )
 
 
 class CheckpointsConfig(Settings):
@@ -146,12 +141,9 @@ class CheckpointsConfig(Settings):
     keep_every: int = Field(0, ge=0, description="keep those of every so many updates for good; 0 keeps none")
 
 
-class RunConfig(Settings):
+class RunConfig(GameConfig):
     """Everything that decides what a run does."""
 
-    game: str = Field(
-        description="family:game, for example pokemon:gen1randombattle or openspiel:liars_dice(dice_sides=4)"
-    )
     seed: int = Field(0, ge=0, lt=2**63, description="one seed for weights, matches, actions and minibatches")
     updates: int = Field(1000, ge=1, description="length of the run")
     device: Literal["auto", "cpu", "cuda"] = Field(
@@ -161,14 +153,19 @@ class RunConfig(Settings):
     collection: CollectionConfig = CollectionConfig()
     data: DataConfig = DataConfig()
     policy: PolicyConfig = PolicyConfig()
-    learner: LearnerConfig = RNaDConfig()
+    learner: Annotated[LearnerConfig, BeforeValidator(_imported_learner)] = RNaDConfig()
     reward: RewardConfig = RewardConfig()
     opponents: OpponentsConfig = OpponentsConfig()
     exploiter: ExploiterConfig = ExploiterConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     checkpoints: CheckpointsConfig = CheckpointsConfig()
     tracking: TrackingConfig = TrackingConfig()
-    pokemon: PokemonSettings = PokemonSettings()
+
+    def imports(self) -> list[str]:
+        """Return the names of code that this config imports."""
+        learner = [self.learner.name] if isinstance(self.learner, ImportedLearnerConfig) else []
+        opponents = [*(self.opponents.scripted or ()), *(self.evaluation.opponents or ())]
+        return [*super().imports(), *learner, *filter(is_import, [*opponents, *self.reward.weights])]
 
     @model_validator(mode="after")
     def _opponents_fit(self) -> "RunConfig":
@@ -196,7 +193,7 @@ class RunConfig(Settings):
             if self.collection.actors:
                 raise ValueError("data.sources leaves no match to play: it needs collection.actors=0")
             if self.policy.opponent_model:
-                raise ValueError("policy.opponent_model needs what the opponent did, which datasets do not tell")
+                raise ValueError("policy.opponent_model needs what the opponent did, which datasets do not contain")
         return self
 
     @model_validator(mode="after")

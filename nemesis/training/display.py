@@ -277,7 +277,7 @@ def figure(name: str, value: float) -> str:
 
 
 def _is_share(name: str) -> bool:
-    return name.startswith(("win_rate", "foretold_top"))
+    return name.startswith(("win_rate", "validation_accuracy"))
 
 
 def best(name: str, values: Sequence[float]) -> float:

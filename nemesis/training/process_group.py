@@ -2,7 +2,7 @@
 
     torchrun --nproc-per-node 4 -m -- nemesis train vgc_bc data.sources=DATASET
 
-The first process has the run: it writes, evaluates and reports. The others learn along and say nothing.
+The first process has the run: it writes, evaluates and reports. The others learn with it and report nothing.
 """
 
 import os
@@ -21,7 +21,7 @@ _PATIENCE = timedelta(hours=2)  # for the first process to evaluate
 
 @contextmanager
 def process_group(config: RunConfig) -> Iterator[None]:
-    """Join the other processes, if there are some, until the end."""
+    """Join the other processes, if there are any, until the end."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield
         return
@@ -38,7 +38,7 @@ def process_group(config: RunConfig) -> Iterator[None]:
 
 
 def is_secondary_process() -> bool:
-    """Tell whether another process has the run."""
+    """Return whether another process has the run."""
     return int(os.environ.get("RANK", "0")) > 0
 
 

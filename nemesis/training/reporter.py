@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
 
-from nemesis.play.collector import Clock
+from nemesis.play.experience import Clock
 from nemesis.storage.metrics import read_metrics
 from nemesis.training.display import Display, Progress
 

@@ -1,4 +1,4 @@
-"""What a run came to: its first evaluation beside its last, in sentences."""
+"""The summary of a run: its first evaluation beside its last, in sentences."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ _AVERAGE = "_average"
 _WIN_RATE, _RETURN = "win_rate_against_", "return_against_"
 
 
-def outcome(history: Sequence[tuple[int, dict[str, float]]]) -> list[str]:
+def summary(history: Sequence[tuple[int, dict[str, float]]]) -> list[str]:
     """Return a sentence for each thing that was measured; `history` is by update, oldest first."""
     after = history[-1][1]
     sentences = []

@@ -10,7 +10,7 @@ import pytest
 from nemesis.games.pokemon.damage.battlers import Field, read_fighters
 from nemesis.games.pokemon.damage.formula import Estimator
 from nemesis.games.pokemon.dex import tables as dex
-from nemesis.games.pokemon.hosts.node import find_node, installed_host
+from nemesis.games.pokemon.node import find_node, installed_host
 from nemesis.games.pokemon.views import layout
 from nemesis.games.pokemon.views.layout import FOE, OWN, POKEMON, POSITION, SIDE, cut
 

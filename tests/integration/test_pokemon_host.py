@@ -10,7 +10,7 @@ from nemesis.core.errors import UserError
 from nemesis.core.game import EndReason
 from nemesis.games.pokemon import formats
 from nemesis.games.pokemon.hosts import host_process as bridge
-from nemesis.games.pokemon.hosts import node
+from nemesis.games.pokemon import node
 
 
 @pytest.fixture(scope="module")

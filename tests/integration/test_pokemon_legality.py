@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from nemesis.games.pokemon.formats import find_format
-from nemesis.games.pokemon.hosts import node
+from nemesis.games.pokemon import node
 from nemesis.games.pokemon.views.actions import TURNS, action_space
 
 BATTLES = int(os.environ.get("NEMESIS_LEGALITY_BATTLES", "1"))

@@ -13,7 +13,7 @@ from nemesis.core.game import EndReason
 from nemesis.games import open_game
 from nemesis.games.pokemon.dex import tables as dex
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.hosts.node import find_node, installed_host
+from nemesis.games.pokemon.node import find_node, installed_host
 from nemesis.games.pokemon.hosts.observer import News
 from nemesis.games.pokemon.settings import PokemonSettings
 from nemesis.games.pokemon.views import layout

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nemesis.core.game import is_counted
-from nemesis.games.pokemon import open_game
+from nemesis.games.pokemon.game import open_game
 
 MATCHES = 60
 

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from nemesis.games.pokemon.hosts import node
+from nemesis.games.pokemon import node
 
 
 def compare(*options):

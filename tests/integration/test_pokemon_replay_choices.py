@@ -1,4 +1,4 @@
-"""What was chosen, told by what followed: exactly, in part, or not at all."""
+"""Actions are inferred from what follows in the log: exactly, in part, or not at all."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -51,7 +51,7 @@ def words(battle: ReplayBattle, seat: int, decision: int) -> list[str | None]:
                 "|cant|p1b: Rillaboom|flinch",
             ),
             ["move 3 +1 terastallize", None],
-            id="who flinches may have chosen anything",
+            id="flinching may hide any choice",
         ),
         pytest.param(
             done(
@@ -81,7 +81,7 @@ def words(battle: ReplayBattle, seat: int, decision: int) -> list[str | None]:
                 "|move|p1b: Rillaboom|Grassy Glide|p2b: Flutter Mane",
             ),
             [None, "move 2 +2"],
-            id="who fainted before moving",
+            id="fainted before moving",
         ),
         pytest.param(
             done(
@@ -103,7 +103,7 @@ def words(battle: ReplayBattle, seat: int, decision: int) -> list[str | None]:
         ),
     ],
 )
-def test_choices_are_told_by_what_follows(reader: ReplayReader, turn: list[str], expected: list[str | None]):
+def test_choices_are_inferred_from_what_follows(reader: ReplayReader, turn: list[str], expected: list[str | None]):
     assert words(read(reader, vgc_log(turn)), 0, 1) == expected
 
 
@@ -127,9 +127,7 @@ def test_choices_are_told_by_what_follows(reader: ReplayReader, turn: list[str],
         ),
     ],
 )
-def test_who_is_told_to_repeat_a_move_did_not_choose_it(
-    reader: ReplayReader, turn: list[str], expected: list[str | None]
-):
+def test_a_repeated_move_was_not_chosen(reader: ReplayReader, turn: list[str], expected: list[str | None]):
     first = done("|move|p1b: Rillaboom|Wood Hammer|p2a: Amoonguss")
     instruct = [
         "|move|p1a: Incineroar|Instruct|p1b: Rillaboom",
@@ -177,7 +175,7 @@ def test_who_is_told_to_repeat_a_move_did_not_choose_it(
         ),
     ],
 )
-def test_who_moves_asleep_or_joins_in_chose_its_move(reader: ReplayReader, turn: list[str], expected: list[str | None]):
+def test_sleep_talk_and_combined_moves_were_chosen(reader: ReplayReader, turn: list[str], expected: list[str | None]):
     sheets = {"KnockOff": "SleepTalk", "FakeOut": "Round", "PartingShot": "FirePledge", "GrassyGlide": "GrassPledge"}
     log = vgc_log(done(*turn))
     for old, move in sheets.items():
@@ -185,7 +183,7 @@ def test_who_moves_asleep_or_joins_in_chose_its_move(reader: ReplayReader, turn:
     assert words(read(reader, log), 0, 1) == expected
 
 
-def test_who_joins_in_has_the_move(reader: ReplayReader):
+def test_a_pokemon_that_joins_a_pledge_has_the_move(reader: ReplayReader):
     turn = done(
         "|move|p1b: Rillaboom|Grass Pledge|p2a: Amoonguss",
         "|-waiting|p1b: Rillaboom|p1a: Incineroar",
@@ -198,7 +196,7 @@ def test_who_joins_in_has_the_move(reader: ReplayReader):
     assert words(battle, 0, 1) == ["move 1 +2", "move 1 +1"]
 
 
-def test_a_rampage_that_ended_unseen_may_begin_anew(reader: ReplayReader):
+def test_a_rampage_that_ended_unseen_may_start_again(reader: ReplayReader):
     used = "|move|p1b: Rillaboom|Outrage|p2a: Amoonguss"
     turns = [
         done("|-start|p1b: Rillaboom|confusion", used),
@@ -220,7 +218,7 @@ def slot_options(decisions: SeatDecisions | None, decision: int, slot: int) -> s
     return set(np.divmod(np.flatnonzero(possible(decisions)[decision]), OPTIONS)[slot].tolist())
 
 
-def test_what_comes_to_hit_all_foes_may_have_been_aimed_at_the_ally(reader: ReplayReader):
+def test_a_move_that_hits_all_foes_may_have_been_aimed_at_the_ally(reader: ReplayReader):
     turn = done(
         "|-terastallize|p1b: Terapagos|Stellar",
         "|detailschange|p1b: Terapagos|Terapagos-Stellar, L50, M, tera:Stellar",
@@ -240,7 +238,7 @@ def test_what_comes_to_hit_all_foes_may_have_been_aimed_at_the_ally(reader: Repl
     assert slot_options(battle.seats[0], 1, 1) == {5 + target for target in (ally, first, second)}
 
 
-def test_who_went_to_command_its_ally_may_have_meant_to_leave(reader: ReplayReader):
+def test_a_pokemon_that_commands_its_ally_may_have_chosen_to_switch(reader: ReplayReader):
     turn = done(switch("p1b", "Whimsicott"), "|-activate|p1a: Incineroar|ability: Commander|[of] p1b: Whimsicott")
     log = vgc_log(turn).replace("SafetyGoggles|Intimidate", "SafetyGoggles|Commander")
     battle = read(reader, log.replace("Incineroar", "Tatsugiri").replace("Whimsicott", "Dondozo"))
@@ -249,7 +247,7 @@ def test_who_went_to_command_its_ally_may_have_meant_to_leave(reader: ReplayRead
     assert any(option < SWITCH for option in chosen)
 
 
-def test_who_is_revived_where_it_fell_did_not_choose_to_come(reader: ReplayReader):
+def test_a_pokemon_revived_in_its_slot_was_not_switched_in_by_choice(reader: ReplayReader):
     turn = [
         "|-damage|p1a: Incineroar|0 fnt", "|faint|p1a: Incineroar", "|move|p1b: Pawmot|Revival Blessing|p1b: Pawmot",
         "|", "|t:|4", "|-heal|p1: Incineroar|50/100|[from] move: Revival Blessing",
@@ -260,7 +258,7 @@ def test_who_is_revived_where_it_fell_did_not_choose_to_come(reader: ReplayReade
     assert words(battle, 0, 1) == [None, "move 1"]
 
 
-def test_what_is_known_of_a_choice_in_part_is_told(reader: ReplayReader):
+def test_a_choice_known_in_part_has_its_possible_actions(reader: ReplayReader):
     drawn = [
         "|move|p2a: Amoonguss|Rage Powder|p2a: Amoonguss",
         "|-singleturn|p2a: Amoonguss|move: Rage Powder",
@@ -269,16 +267,16 @@ def test_what_is_known_of_a_choice_in_part_is_told(reader: ReplayReader):
     ]
     decisions = read(reader, vgc_log(done(*drawn))).seats[0]
     assert decisions is not None
-    told, legal = possible(decisions)[1], decisions.mask[1]
-    assert not (told & ~legal).any()
-    first, second = (sorted(set(part.tolist())) for part in np.divmod(np.flatnonzero(told), OPTIONS))
+    fitting, legal = possible(decisions)[1], decisions.mask[1]
+    assert not (fitting & ~legal).any()
+    first, second = (sorted(set(part.tolist())) for part in np.divmod(np.flatnonzero(fitting), OPTIONS))
     assert first == [0, 3, 4]  # Fake Out at its ally or either foe
     plain = {option for option in range(SWITCH) if option // 5 % 2 == 0}  # it did not switch, nor terastallize
     assert second == sorted(plain & set((np.flatnonzero(legal) % OPTIONS).tolist()))
     assert not possible(decisions)[:1, : OPTIONS * OPTIONS].any()
 
 
-def test_beside_an_empty_slot_nobody_can_tell_which_foe_was_meant(reader: ReplayReader):
+def test_the_target_is_unknown_beside_an_empty_slot(reader: ReplayReader):
     fallen = [
         "|move|p1a: Incineroar|Flare Blitz|p2a: Amoonguss",
         "|-damage|p2a: Amoonguss|0 fnt",
@@ -298,7 +296,7 @@ def test_beside_an_empty_slot_nobody_can_tell_which_foe_was_meant(reader: Replay
     assert words(battle, 1, 2) == ["switch 3", "switch 4"]
 
 
-def test_who_faints_before_it_is_seen_to_go_on_may_have_been_free(reader: ReplayReader):
+def test_a_pokemon_that_faints_before_it_repeats_its_move_may_have_been_free(reader: ReplayReader):
     outrage = "|move|p1a: Incineroar|Outrage|p2a: Amoonguss"
     fallen = ["|-damage|p1a: Incineroar|0 fnt", "|faint|p1a: Incineroar"]
     last = [*done(*fallen), "|", "|t:|3", switch("p1a", "Whimsicott")]
@@ -311,14 +309,14 @@ def test_who_faints_before_it_is_seen_to_go_on_may_have_been_free(reader: Replay
     assert not decisions.possible[3].any()
 
 
-def test_what_was_chosen_is_unknown_where_the_request_is(reader: ReplayReader):
+def test_the_choice_is_unknown_if_the_request_is(reader: ReplayReader):
     moves = ["|move|p1a: Incineroar|Fake Out|p2b: Flutter Mane", "|move|p1b: Rillaboom|Wood Hammer|p2a: Amoonguss"]
     log = "\n".join(line for line in vgc_log(done(*moves)).split("\n") if not line.startswith("|showteam|"))
-    told, shadowed = (read(reader, one).seats[0] for one in (log, log.replace("Amoonguss", "Gothitelle")))
-    assert told is not None
+    free, shadowed = (read(reader, one).seats[0] for one in (log, log.replace("Amoonguss", "Gothitelle")))
+    assert free is not None
     assert shadowed is not None
-    assert (told.read[1], shadowed.read[1]) == (0, Read.REQUEST_UNSURE)
-    assert told.action[1] >= 0
+    assert (free.read[1], shadowed.read[1]) == (0, Read.REQUEST_UNSURE)
+    assert free.action[1] >= 0
     assert shadowed.action[1] == -1
     assert not shadowed.possible[1].any()
 
@@ -333,7 +331,7 @@ def test_a_switch_in_the_middle_of_a_turn_is_a_decision_of_its_own(reader: Repla
     assert words(battle, 0, 2) == ["pass", "switch 4"]
 
 
-def test_it_is_so_without_times_though_something_ends_before(reader: ReplayReader):
+def test_such_a_switch_is_found_without_times_after_an_effect_has_ended(reader: ReplayReader):
     turn = [
         "|move|p1b: Rillaboom|U-turn|p2a: Amoonguss", "|", "|-end|p1b: Rillaboom|Quark Drive|[silent]",
         switch("p1b", "Whimsicott", cause="|[from] U-turn"), "|move|p1a: Incineroar|Fake Out|p2a: Amoonguss",
@@ -342,7 +340,7 @@ def test_it_is_so_without_times_though_something_ends_before(reader: ReplayReade
     assert words(read(reader, log), 0, 2) == ["pass", "switch 4"]
 
 
-def test_who_is_revived_is_a_decision(reader: ReplayReader):
+def test_a_revival_is_a_decision(reader: ReplayReader):
     first = ["|move|p2a: Amoonguss|Spore|p1b: Pawmot", "|-damage|p1a: Incineroar|0 fnt", "|faint|p1a: Incineroar"]
     revival = [
         "|move|p1b: Pawmot|Revival Blessing|p1b: Pawmot", "|", "|t:|4",
@@ -360,7 +358,7 @@ def test_who_is_revived_is_a_decision(reader: ReplayReader):
     assert after[place, POKEMON.column("hp")] / after[place, POKEMON.column("max_hp")] == pytest.approx(0.5, abs=0.01)
 
 
-def test_a_contradiction_is_told_by_its_cause(reader: ReplayReader):
+def test_contradictions_are_counted_by_cause(reader: ReplayReader):
     bound, other = (
         "|move|p2b: Flutter Mane|Moonblast|p1a: Incineroar",
         "|move|p2b: Flutter Mane|Shadow Ball|p1a: Incineroar",

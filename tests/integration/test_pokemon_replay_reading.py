@@ -1,4 +1,4 @@
-"""Public logs read as decisions: what was chosen is told exactly or not at all, and no log can do harm."""
+"""Public logs read as decisions: views and actions are exact or marked, and no log can do harm."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -14,11 +14,12 @@ from replay_logs import NAMES, SPACE, done, possible, read, switch, vgc_log, vgc
 from benchmarks.replay_fuzz import fuzz
 from benchmarks.replay_round_trip import Variant, play, round_trip
 from nemesis.core.errors import UserError
+from nemesis.core.replays import ReplayError
 from nemesis.games import open_game
 from nemesis.games.pokemon.dex.tables import vocabulary
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.replays.reading import Guessed, ReplayBattle, ReplayError, ReplayReader
-from nemesis.games.pokemon.replays.usage import Usage
+from nemesis.games.pokemon.replays.reading import Guessed, ReplayBattle, ReplayReader
+from nemesis.games.pokemon.replays.usage import total_usage
 from nemesis.games.pokemon.views.layout import FOE, OWN, POKEMON, POSITION, STATUSES, cut
 
 
@@ -54,7 +55,7 @@ def test_battles_written_as_replays_are_read_as_they_were(
 
 
 @pytest.mark.parametrize(("cure", "shown"), [(True, ["par", "par", "par", ""]), (False, ["par", "", "", ""])])
-def test_who_is_cured_on_the_bench_is_ill_until_then(reader: ReplayReader, cure: bool, shown: list[str]):
+def test_a_status_lasts_until_it_is_cured_on_the_bench(reader: ReplayReader, cure: bool, shown: list[str]):
     turns = [
         done("|-status|p1b: Rillaboom|par"),
         done(switch("p1b", "Whimsicott")),
@@ -84,7 +85,7 @@ def test_leads_are_known_though_not_all_were_seen(reader: ReplayReader):
     assert not (seen.guessed & Guessed.BROUGHT).any()
 
 
-def test_who_else_was_brought_is_drawn(reader: ReplayReader):
+def test_the_others_that_were_brought_are_sampled(reader: ReplayReader):
     logs = [("one", vgc_log(done()).replace("One", f"One {number}")) for number in range(60)]
     brought = Counter[int]()
     for battle in reader.read(logs):
@@ -94,11 +95,11 @@ def test_who_else_was_brought_is_drawn(reader: ReplayReader):
             own = cut(seat.view[1]).pokemon[OWN]
             brought.update(own[: SPACE.brought, POKEMON.column("base_species")].tolist())
     assert len(brought) == len(NAMES)
-    assert min(brought.values()) > 40  # who leads neither team comes with each in half of 60 battles
+    assert min(brought.values()) > 40  # a Pokémon that leads neither team is brought by each in half of 60
 
 
-def test_hp_are_as_the_public_saw_them_however_the_log_shows_them(reader: ReplayReader):
-    for shown, told in (
+def test_hp_are_as_the_public_saw_them_in_any_notation(reader: ReplayReader):
+    for shown, expected in (
         ("50/100", (50, 100)),
         ("24/48", (24, 48)),
         ("242/484", (50, 100)),
@@ -109,7 +110,7 @@ def test_hp_are_as_the_public_saw_them_however_the_log_shows_them(reader: Replay
         assert seat is not None
         foe = cut(seat.view[2]).pokemon[FOE]
         hurt = foe[foe[:, POKEMON.column("hp")] != foe[:, POKEMON.column("max_hp")]]
-        assert [tuple(row) for row in hurt[:, [POKEMON.column("hp"), POKEMON.column("max_hp")]].tolist()] == [told]
+        assert [tuple(row) for row in hurt[:, [POKEMON.column("hp"), POKEMON.column("max_hp")]].tolist()] == [expected]
 
 
 SINGLES = [
@@ -124,7 +125,7 @@ SINGLES = [
 @pytest.mark.parametrize(
     ("name", "tier", "allowed"), [("gen9ou", "[Gen 9] OU", True), ("gen9monotype", "[Gen 9] Monotype", False)]
 )
-def test_nobody_terastallizes_where_it_is_forbidden(name: str, tier: str, allowed: bool):
+def test_terastallizing_is_illegal_where_the_format_forbids_it(name: str, tier: str, allowed: bool):
     game = open_game(f"pokemon:{name}")
     assert isinstance(game, PokemonGame)
     with closing(game.replay_reader()) as opened:
@@ -155,7 +156,7 @@ def test_formats_whose_rules_cannot_be_followed_are_refused(name: str, obstacle:
     assert obstacle in str(refused.value)
 
 
-def test_an_item_that_is_lost_unseen_tells_nothing_of_how_long_the_weather_lasts(reader: ReplayReader):
+def test_an_item_that_is_lost_unseen_does_not_reveal_how_long_the_weather_lasts(reader: ReplayReader):
     first = ["|move|p1b: Rillaboom|Sunny Day|p1b: Rillaboom", "|-weather|SunnyDay"]
     trick = ["|move|p2a: Amoonguss|Trick|p1b: Rillaboom", "|-activate|p2a: Amoonguss|move: Trick|[of] p1b: Rillaboom"]
     trick.append("|-item|p1b: Rillaboom|Sticky Barb|[from] move: Trick")
@@ -181,13 +182,13 @@ def test_a_forme_that_the_team_preview_hides_is_known_once_it_is_seen(reader: Re
 
 
 @pytest.fixture(scope="module")
-def completing() -> Iterator[ReplayReader]:
+def imputing() -> Iterator[ReplayReader]:
     """A reader that knows what Incineroar usually has."""
     game = open_game("pokemon:gen9vgc2025regi")
     assert isinstance(game, PokemonGame)
     moves = {"fakeout": 9, "flareblitz": 8, "knockoff": 6, "partingshot": 6, "taunt": 2, "willowisp": 1}
     with closing(game.replay_reader()) as opened:
-        opened.complete({"incineroar": {"moves": moves, "item": {"safetygoggles": 3, "sitrusberry": 1}}})
+        opened.impute({"incineroar": {"moves": moves, "item": {"safetygoggles": 3, "sitrusberry": 1}}})
         yield opened
 
 
@@ -196,10 +197,10 @@ def without_sheets(log: str, name: str = "One") -> str:
     return "\n".join(lines).replace("One", name)
 
 
-def test_guesses_are_drawn_as_often_as_they_are_usual(completing: ReplayReader):
+def test_guesses_are_sampled_by_usage(imputing: ReplayReader):
     logs = [without_sheets(vgc_log(done()), f"One {number}") for number in range(200)]
-    battles = completing.read([("one", log) for log in logs])
-    again = completing.read([("other", log) for log in logs[::-1]])[::-1]
+    battles = imputing.read([("one", log) for log in logs])
+    again = imputing.read([("other", log) for log in logs[::-1]])[::-1]
     items, moves = [], []
     for battle, other in zip(battles, again, strict=True):
         assert isinstance(battle, ReplayBattle)
@@ -218,12 +219,12 @@ def test_guesses_are_drawn_as_often_as_they_are_usual(completing: ReplayReader):
     assert all(len(four) == 4 for four in moves)
 
 
-def test_guessed_moves_are_forbidden_as_told_ones_are(completing: ReplayReader):
+def test_guessed_moves_are_disabled_like_shown_ones(imputing: ReplayReader):
     used = "|move|p1a: Incineroar|Flare Blitz|p2a: Amoonguss"
     forbidden = 0
     for number in range(8):
         log = without_sheets(vgc_log(done(used, "|-start|p1a: Incineroar|move: Taunt"), done(used)), f"One {number}")
-        decisions = read(completing, log).seats[0]
+        decisions = read(imputing, log).seats[0]
         assert decisions is not None
         own = cut(decisions.view[2]).pokemon[OWN][0]
         disabled = own[POKEMON.columns("move_disabled")] > 0
@@ -233,15 +234,14 @@ def test_guessed_moves_are_forbidden_as_told_ones_are(completing: ReplayReader):
     assert forbidden
 
 
-def test_who_never_came_in_is_guessed_without_a_team_preview():
+def test_unseen_pokemon_are_guessed_without_a_team_preview():
     game = open_game("pokemon:gen1ou")
     assert isinstance(game, PokemonGame)
     with TemporaryDirectory() as folder, closing(game.replay_reader()) as opened:
         _, logs = play(game, 6, 4, Path(folder))
-        usage = Usage()
-        usage.add(opened.usage(list(logs.values())))
+        usage = total_usage([opened.usage(list(logs.values()))])
         plain = opened.read([(str(match), log) for match, log in logs.items()])
-        opened.complete(usage.usual())
+        opened.impute(usage)
         full = opened.read([(str(match), log) for match, log in logs.items()])
     blank = 0
     for one, other in zip(plain, full, strict=True):
@@ -261,7 +261,7 @@ def test_who_never_came_in_is_guessed_without_a_team_preview():
     assert blank > 0
 
 
-def test_who_changes_its_forme_before_the_first_request_has_that_ability_from_the_start():
+def test_a_forme_change_before_the_first_request_sets_the_ability_from_the_start():
     lines = [
         "|gametype|singles", "|player|p1|One|1|", "|player|p2|Other|2|", "|teamsize|p1|6", "|teamsize|p2|6", "|gen|9",
         "|tier|[Gen 9] Random Battle", "|", "|t:|1", "|start", "|switch|p1a: Terapagos|Terapagos, L76, M|100/100",
@@ -297,7 +297,7 @@ def test_the_head_of_a_log_is_read(reader: ReplayReader):
         ([], "|win|One", "played"),
     ],
 )
-def test_how_a_battle_ended_is_told(reader: ReplayReader, turn: list[str], end: str, ending: str):
+def test_the_ending_of_a_battle_is_read(reader: ReplayReader, turn: list[str], end: str, ending: str):
     assert read(reader, vgc_log(done(*turn), end=end)).ending == ending
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from nemesis.cli import main
 from nemesis.core.errors import UserError
-from nemesis.games.pokemon.hosts.node import find_node, installed_host
+from nemesis.games.pokemon.node import find_node, installed_host
 from nemesis.games.pokemon.hosts.warm_hosts import WarmHosts
 from nemesis.games.pokemon.teams import team_sets as teams
 from nemesis.games.pokemon.teams.team_sets import load_team_set, shipped_sets, validate_teams

@@ -10,7 +10,7 @@ import pytest
 from traces import TIMES, seeded, team_pastes, trace, with_teams
 
 from nemesis.games.pokemon.dex.tables import vocabulary
-from nemesis.games.pokemon.hosts.node import find_node, installed_host
+from nemesis.games.pokemon.node import find_node, installed_host
 from nemesis.games.pokemon.views import layout
 
 EVERY_KIND = [

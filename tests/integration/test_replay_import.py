@@ -16,19 +16,19 @@ import pytest
 from benchmarks.replay_round_trip import play
 from nemesis.cli import main
 from nemesis.core.game import BoolArray
+from nemesis.core.replays import EpisodeReader, ReplayLog, ReplayMatch
 from nemesis.data import replay_import
+from nemesis.data.augmentation import Augmentation
 from nemesis.data.config import DataConfig
 from nemesis.data.dataset import open_dataset
 from nemesis.data.episodes import Episodes, concatenate
-from nemesis.data.preparation import Preparation
-from nemesis.data.replay_import import ImportReport
+from nemesis.data.import_report import ImportReport
 from nemesis.data.replay_readers import ReplayReaders
 from nemesis.games import open_game
 from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.hosts.host_process import Host
+from nemesis.games.pokemon.replays.family import REPLAYS, PokemonEpisodeReader
 from nemesis.games.pokemon.replays.reading import ReplayBattle
-from nemesis.games.pokemon.replays.sources import Replay
-from nemesis.games.pokemon.replays.usage import Usage
 from nemesis.games.pokemon.views.layout import FOE, OWN, POKEMON, POSITION, VIEW_SIZE, cut
 
 FORMAT = "gen9ou"
@@ -59,8 +59,8 @@ def run_import(*arguments: object) -> dict[str, Any]:
     with TemporaryDirectory() as folder:
         figures = Path(folder) / "figures.json"
         assert main(["replays", "import", *map(str, arguments), "--json", str(figures)]) == 0
-        told: dict[str, Any] = json.loads(figures.read_text())
-    return told
+        result: dict[str, Any] = json.loads(figures.read_text())
+    return result
 
 
 def content(path: Path) -> Episodes:
@@ -72,10 +72,10 @@ def content(path: Path) -> Episodes:
 def imported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     folder = tmp_path_factory.mktemp("imported")
     source = write_lines(folder / "x.jsonl.gz", [replay(number) for number in range(BATTLES)])
-    return folder / "dataset", run_import(source, "--out", folder / "dataset", "--processes", 1, "--no-completion")
+    return folder / "dataset", run_import(source, "--out", folder / "dataset", "--processes", 1, "--no-imputation")
 
 
-def test_a_dataset_holds_what_the_reader_tells(imported: tuple[Path, dict[str, Any]]):
+def test_a_dataset_has_what_the_reader_returns(imported: tuple[Path, dict[str, Any]]):
     path, figures = imported
     game = open_game(f"pokemon:{FORMAT}")
     assert isinstance(game, PokemonGame)
@@ -105,7 +105,7 @@ def test_battles_of_the_same_players_are_a_group(tmp_path: Path):
     source = write_lines(
         tmp_path / "x.jsonl.gz", [replay(0), replay(1, again), replay(2, others), replay(3, exchanged)]
     )
-    run_import(source, "--out", tmp_path / "dataset", "--processes", 1, "--no-completion")
+    run_import(source, "--out", tmp_path / "dataset", "--processes", 1, "--no-imputation")
     episodes = content(tmp_path / "dataset")
     group = dict(zip(episodes.source.tolist(), episodes.group.tolist(), strict=True))
     one, same, other, turned = (group[f"{FORMAT}-{number}"] for number in range(4))
@@ -121,7 +121,7 @@ def test_ticks_count_the_decisions_of_both_seats(imported: tuple[Path, dict[str,
         np.testing.assert_array_equal(ticks, np.searchsorted(ticks, ticks))
 
 
-def test_what_the_log_does_not_tell_is_marked(imported: tuple[Path, dict[str, Any]]):
+def test_what_the_log_does_not_show_is_marked(imported: tuple[Path, dict[str, Any]]):
     episodes = content(imported[0])
     own, views = flagged(episodes), cut(episodes.view).pokemon[:, OWN]
     for name in ("stats", "hp", "max_hp"):
@@ -130,15 +130,15 @@ def test_what_the_log_does_not_tell_is_marked(imported: tuple[Path, dict[str, An
     revealed = views[:, :, POKEMON.columns("move_revealed")] > 0
     assert revealed.any()
     assert not (own[:, :, POKEMON.columns("moves")] & revealed).any()
-    told = views[:, :, POKEMON.column("item_revealed")] > 0
-    assert not (own[:, :, POKEMON.column("item")] & told).any()
+    shown = views[:, :, POKEMON.column("item_revealed")] > 0
+    assert not (own[:, :, POKEMON.column("item")] & shown).any()
 
 
-def test_it_is_hidden_from_learners_if_asked(imported: tuple[Path, dict[str, Any]]):
+def test_guesses_are_hidden_from_learners_if_asked(imported: tuple[Path, dict[str, Any]]):
     path, _ = imported
     episodes, game = content(path), open_game(f"pokemon:{FORMAT}")
     shown, hidden = (
-        cut(Preparation(config, game).trajectories(episodes, [0]).view).pokemon[:, OWN]
+        cut(Augmentation(config, game).trajectories(episodes, [0]).view).pokemon[:, OWN]
         for config in (DataConfig(sources={str(path): 1.0}, hide_guesses=hide) for hide in (False, True))
     )
     marked = flagged(episodes)
@@ -161,18 +161,18 @@ def flagged(episodes: Episodes) -> BoolArray:
     return own
 
 
-def test_what_is_not_told_is_filled_in_alike_whatever_the_order(tmp_path: Path, imported: tuple[Path, dict[str, Any]]):
+def test_imputation_does_not_depend_on_the_order_of_replays(tmp_path: Path, imported: tuple[Path, dict[str, Any]]):
     every = [replay(number) for number in range(BATTLES)]
     forward = write_lines(tmp_path / "forward.jsonl.gz", every)
     backward = write_lines(tmp_path / "backward.jsonl.gz", every[::-1])
     run_import(forward, "--out", tmp_path / "one", "--processes", 1)
     run_import(backward, "--out", tmp_path / "other", "--processes", 2)
-    one, other, told = (by_battle(content(path)) for path in (tmp_path / "one", tmp_path / "other", imported[0]))
+    one, other, unimputed = (by_battle(content(path)) for path in (tmp_path / "one", tmp_path / "other", imported[0]))
     for name in ("source", "seat", "view", "mask", "action", "guessed"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
-    guessed, before = flagged(one), flagged(told)
-    own, plain = (cut(part.view).pokemon[:, OWN] for part in (one, told))
+    guessed, before = flagged(one), flagged(unimputed)
+    own, plain = (cut(part.view).pokemon[:, OWN] for part in (one, unimputed))
     known = own[:, :, POKEMON.column("base_species")] > 0
     for name in ("stats", "ability", "tera_type"):
         columns = POKEMON.columns(name)
@@ -182,20 +182,20 @@ def test_what_is_not_told_is_filled_in_alike_whatever_the_order(tmp_path: Path, 
     assert (own[:, :, moves] > 0).sum() > 1.1 * (plain[:, :, moves] > 0).sum()
     np.testing.assert_array_equal((guessed[:, :, moves]).sum(axis=2), before[:, :, moves].sum(axis=2))
 
-    # What is told stays what it was, though its place among the moves may be another.
+    # What is shown stays, though moves may be in another order.
     varying = {"moves", "pp", "max_pp", "move_disabled", "move_revealed", "hp", "max_hp"}
     for field in POKEMON.fields:
         if field.name not in varying:
             columns = POKEMON.columns(field.name)
             sure = ~before[:, :, columns]
             np.testing.assert_array_equal(own[:, :, columns][sure], plain[:, :, columns][sure], err_msg=field.name)
-    np.testing.assert_array_equal(cut(one.view).position, cut(told.view).position)
-    np.testing.assert_array_equal(one.known, told.known)
-    free = cut(told.view).position[:, POSITION.columns("only_move")][:, 0] == 0
-    chosen = np.flatnonzero(free & (told.action >= 0) & (told.action < 8))
+    np.testing.assert_array_equal(cut(one.view).position, cut(unimputed.view).position)
+    np.testing.assert_array_equal(one.known, unimputed.known)
+    free = cut(unimputed.view).position[:, POSITION.columns("only_move")][:, 0] == 0
+    chosen = np.flatnonzero(free & (unimputed.action >= 0) & (unimputed.action < 8))
     first, second = (
         view[chosen, 0, moves][np.arange(len(chosen)), part.action[chosen] % 4]
-        for view, part in ((own, one), (plain, told))
+        for view, part in ((own, one), (plain, unimputed))
     )
     np.testing.assert_array_equal(first, second)
 
@@ -206,10 +206,10 @@ def by_battle(episodes: Episodes) -> Episodes:
 
 def test_figures_add_up(imported: tuple[Path, dict[str, Any]]):
     path, figures = imported
-    count_reasons = open_dataset(path).card.summary.total
-    assert figures["read"] == figures["used"] == figures["rated_to_end"] == count_reasons.battles
+    total = open_dataset(path).card.summary.total
+    assert figures["read"] == figures["used"] == figures["rated_to_end"] == total.battles
     assert figures["rated_to_end_used"] == 1
-    assert (figures["decisions"], figures["known"]) == (count_reasons.decisions, count_reasons.known)
+    assert (figures["decisions"], figures["known"]) == (total.decisions, total.known)
     assert figures["illegal"] == 0
 
 
@@ -244,7 +244,7 @@ def test_battles_are_dropped_by_named_reasons(tmp_path: Path):
     assert endings == {f"{FORMAT}-0": "played", f"{FORMAT}-4": "forfeit", f"{FORMAT}-5": "timer"}
 
 
-def test_rated_battles_count_however_they_are_refused(tmp_path: Path):
+def test_rated_battles_count_whatever_they_are_dropped_for(tmp_path: Path):
     long, split = (logs()[0].replace("|turn|1\n", f"|turn|1\n{line}\n") for line in ("|c|" + "x" * 30_000, "|split|p1"))
     others = long.replace("[Gen 9] OU", "[Gen 9] UU"), long.replace("|win|", "|nobody|"), long.replace("|rated|", "|x|")
     replays = [replay(number, log) for number, log in enumerate([logs()[0], long, split, *others])]
@@ -254,7 +254,7 @@ def test_rated_battles_count_however_they_are_refused(tmp_path: Path):
     assert figures["rated_to_end_used"] == pytest.approx(1 / 3)
 
 
-def test_an_import_goes_on_where_it_stopped(tmp_path: Path, imported: tuple[Path, dict[str, Any]]):
+def test_an_interrupted_import_continues(tmp_path: Path, imported: tuple[Path, dict[str, Any]]):
     some = write_lines(tmp_path / "some.jsonl.gz", [replay(number) for number in range(2)])
     run_import(some, "--out", tmp_path / "dataset", "--processes", 1)
     (tmp_path / "dataset" / "card.json").unlink()
@@ -266,7 +266,7 @@ def test_an_import_goes_on_where_it_stopped(tmp_path: Path, imported: tuple[Path
     assert nothing_new["already"] == BATTLES
 
 
-def test_what_was_read_before_an_interruption_is_kept(
+def test_battles_read_before_an_interruption_are_kept(
     tmp_path: Path, imported: tuple[Path, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ):
     every = write_lines(tmp_path / "all.jsonl.gz", [replay(number) for number in range(BATTLES)])
@@ -278,57 +278,54 @@ def test_what_was_read_before_an_interruption_is_kept(
 
     monkeypatch.setattr(replay_import, "_BATCH", 2)
     with pytest.raises(KeyboardInterrupt):
-        replay_import.import_replays([every], out, processes=1, completion=False, watch=interrupt)
-    figures = run_import(every, "--out", out, "--add", "--processes", 1, "--no-completion")
+        replay_import.import_replays(REPLAYS, [every], out, processes=1, imputation=False, progress=interrupt)
+    figures = run_import(every, "--out", out, "--add", "--processes", 1, "--no-imputation")
     assert figures["already"] == 2
     np.testing.assert_array_equal(by_battle(content(out)).view, by_battle(content(imported[0])).view)
 
 
+def open_readers(count: int) -> list[EpisodeReader]:
+    return REPLAYS.open_readers(REPLAYS.open_game(FORMAT), count, unfinished=False)
+
+
 def test_a_host_that_dies_costs_no_battle():
-    game = open_game(f"pokemon:{FORMAT}")
-    assert isinstance(game, PokemonGame)
-    batch = [Replay(f"{FORMAT}-{number}", log, "here") for number, log in enumerate(logs())]
-    with ReplayReaders(game, 1, unfinished=False) as readers:
-        for counts in readers.usage(iter([batch])):
-            usage = Usage()
-            usage.add(counts)
-            readers.complete(usage.usual())
+    batch = [ReplayLog(f"{FORMAT}-{number}", log, "here") for number, log in enumerate(logs())]
+    with ReplayReaders(open_readers, 1) as readers:
+        readers.impute(REPLAYS.total_usage(readers.count_usage(iter([batch]))))
         (before,) = readers.read(iter([batch]))
         reader = readers._idle.get()
-        os.kill(reader._host.pid, signal.SIGKILL)
+        assert isinstance(reader, PokemonEpisodeReader)
+        os.kill(reader._reader._host.pid, signal.SIGKILL)
         readers._idle.put(reader)
         (after,) = readers.read(iter([batch]))
     for (_, one), (_, other) in zip(before, after, strict=True):
-        assert isinstance(one, ReplayBattle)
-        assert isinstance(other, ReplayBattle)
-        assert one.seats[0] is not None
-        assert other.seats[0] is not None
-        np.testing.assert_array_equal(one.seats[0].view, other.seats[0].view)
+        assert isinstance(one, ReplayMatch)
+        assert isinstance(other, ReplayMatch)
+        np.testing.assert_array_equal(one.episodes[0].view, other.episodes[0].view)
 
 
 def test_a_host_that_refuses_to_answer_costs_no_battle():
-    game = open_game(f"pokemon:{FORMAT}")
-    assert isinstance(game, PokemonGame)
-    batch = [Replay(f"{FORMAT}-{number}", log, "here") for number, log in enumerate(logs()[:2])]
-    with ReplayReaders(game, 1, unfinished=False) as readers:
+    batch = [ReplayLog(f"{FORMAT}-{number}", log, "here") for number, log in enumerate(logs()[:2])]
+    with ReplayReaders(open_readers, 1) as readers:
         reader = readers._idle.get()
-        reader._host.close()
-        reader._host = Host("bundled")  # nobody told it a format
+        assert isinstance(reader, PokemonEpisodeReader)
+        reader._reader._host.close()
+        reader._reader._host = Host("bundled")  # it was not started for a format
         readers._idle.put(reader)
         (results,) = readers.read(iter([batch]))
-    assert all(isinstance(result, ReplayBattle) for _, result in results)
+    assert all(isinstance(result, ReplayMatch) for _, result in results)
 
 
-def test_examples_keep_the_reason_however_deep_their_file_lies(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_examples_keep_the_reason_if_the_path_is_long(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     deep = tmp_path / ("x" * 120) / ("y" * 120)
     deep.mkdir(parents=True)
     unknown = logs()[0].replace("|turn|1\n", "|turn|1\n|nonsense|x\n")
     source = write_lines(deep / "x.jsonl.gz", [replay(0), replay(1, unknown), {"id": "gen9ou-8"}])
-    run_import(source, "--out", tmp_path / "dataset", "--processes", 1, "--no-completion")
-    told = "".join(capsys.readouterr().out.replace("│", "").split())
-    assert "x.jsonl.gz:2:gen9ou-1has'nonsense',ofwhichnothingisknownhere." in told
-    assert "x.jsonl.gz:3:Itisnoreplay,forithasnolog." in told
-    assert "outoftime,perhapsmadebytheserver" in told
+    run_import(source, "--out", tmp_path / "dataset", "--processes", 1, "--no-imputation")
+    shown = "".join(capsys.readouterr().out.replace("│", "").split())
+    assert "x.jsonl.gz:2:gen9ou-1:Ithas'nonsense',whichisnotsupported." in shown
+    assert "x.jsonl.gz:3:Thisisnotareplay,becauseithasnolog." in shown
+    assert "outoftime,perhapsmadebytheserver" in shown
 
 
 def test_saved_pages_and_their_json_are_the_same_battles(tmp_path: Path):
@@ -344,14 +341,14 @@ def test_saved_pages_and_their_json_are_the_same_battles(tmp_path: Path):
 @pytest.mark.parametrize(
     ("replays", "options", "complaint"),
     [
-        ([{"id": "gen9ou-1", "log": ""}], ["--format", FORMAT], "Not one of 1 battles can be used"),
-        ([{"id": "gen9ou-1", "log": ""}], [], "No replay says of which format it is"),
+        ([{"id": "gen9ou-1", "log": ""}], ["--format", FORMAT], "None of 1 replays can be used"),
+        ([{"id": "gen9ou-1", "log": ""}], [], "No replay names its format"),
         ([{"id": "gen9ou-1", "log": "x"}], ["--format", "gen9oo"], "gen9ou"),
         ([{"id": "gen9ou-1", "log": "x"}], ["--processes", "0"], "--processes"),
         ([{"id": "gen7ou-1", "log": "|tier|[Gen 7] OU"}], [], "cannot be read"),
     ],
 )
-def test_mistakes_are_told_in_a_sentence(
+def test_mistakes_are_reported_in_a_sentence(
     replays: list[dict[str, Any]],
     options: list[str],
     complaint: str,
@@ -360,7 +357,7 @@ def test_mistakes_are_told_in_a_sentence(
 ):
     source = write_lines(tmp_path / "x.jsonl.gz", replays)
     assert main(["replays", "import", str(source), "--out", str(tmp_path / "dataset"), *options]) == 2
-    told = capfd.readouterr().err
-    assert complaint in told
-    assert "Traceback" not in told
+    message = capfd.readouterr().err
+    assert complaint in message
+    assert "Traceback" not in message
     assert not list((tmp_path / "dataset").glob("*.parquet"))

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nemesis.games.pokemon.dex.tables import vocabulary
-from nemesis.games.pokemon.hosts.node import find_node, installed_host
+from nemesis.games.pokemon.node import find_node, installed_host
 from nemesis.games.pokemon.views import layout
 from nemesis.games.pokemon.views.layout import FOE, OWN, Block, cut
 

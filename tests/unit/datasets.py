@@ -39,7 +39,7 @@ def from_trajectories(trajectories: Trajectories, source: Sequence[str], format_
     action = trajectories.action.astype(np.int32)
     return Episodes(
         view=trajectories.view,
-        mask=np.packbits(trajectories.mask, axis=1),
+        mask=trajectories.mask,
         action=action if known is None else np.where(known, action, np.int32(-1)),
         tick=trajectories.tick.astype(np.int32),
         log_prob=trajectories.log_prob,

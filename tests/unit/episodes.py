@@ -7,7 +7,7 @@ from torch import nn
 
 from nemesis.core.game import Game, MatchPool
 from nemesis.core.trajectory import Trajectories
-from nemesis.games.openspiel import open_game
+from nemesis.games.openspiel.game import open_game
 from nemesis.play.collector import Clock, Collector, PlayCounts
 from nemesis.play.pairings import MAIN, SELF_PLAY
 from nemesis.play.players import PolicyPlayer
@@ -62,5 +62,5 @@ def build_collector(game: Game, policy: Policy, slots: int = 32, seed: int = 0, 
 def play(
     game: Game, policy: Policy, decisions: int, slots: int = 32, seed: int = 0, stride: int | None = None
 ) -> Trajectories:
-    """Return finished episodes of the policy against itself."""
+    """Return episodes of the policy against itself."""
     return build_collector(game, policy, slots, seed, stride).collect(decisions, version=0)

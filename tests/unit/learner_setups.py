@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners.batch import to_batch
 from nemesis.learners.behaviour_cloning import BehaviourCloning, BehaviourCloningConfig
-from nemesis.learners.learner import Learner, PolicyModule
+from nemesis.learners.learner import Learner
 from nemesis.learners.offline import Offline, OfflineConfig
 from nemesis.learners.portfolio import Portfolio, PortfolioConfig
 from nemesis.learners.ppo import PPO, PPOConfig
@@ -21,19 +21,19 @@ torch.set_num_threads(1)
 
 FORMS = ("reference", "reward", "magnet")
 ALGORITHMS = ("ppo", *FORMS, "portfolio")
-# One gradient step a batch, plain enough that a change of any weight shows.
+# One gradient step per batch, without a clipped gradient, so that a change of any weight shows.
 BASE: dict[str, Any] = {"learning_rate": 0.01, "minibatch": 100_000, "gradient_clip": 100.0}
 SCHEDULE = {"start": 0.5, "end": 0.0}
 
 
-def no_ratings(policies: Sequence[PolicyModule]) -> list[float]:
-    raise AssertionError(f"Nobody asked for a rating of {len(policies)} policies.")
+def no_ratings(policies: Sequence[Policy]) -> list[float]:
+    raise AssertionError(f"No test asked for a rating of {len(policies)} policies.")
 
 
 def build_learner(
     algorithm: str,
     policy: Policy,
-    rate: Callable[[Sequence[PolicyModule]], list[float]] = no_ratings,
+    rate: Callable[[Sequence[Policy]], list[float]] = no_ratings,
     **settings: Any,
 ) -> Learner:
     """Return a learner by its algorithm, or by the form of R-NaD."""
@@ -55,7 +55,7 @@ def new_policy(seed: int = 0, **settings: Any) -> Policy:
 
 
 def stale_data(seed: int = 1, memory: str = "none") -> Trajectories:
-    """Return episodes of another policy than the one that learns, so that ratios differ from 1."""
+    """Return off-policy episodes, so that importance ratios differ from 1."""
     return play(opened(LEDUC), new_policy(seed, memory=memory), 400, stride=2)
 
 
@@ -63,7 +63,7 @@ def own_data(policy: Policy, seed: int = 0) -> Trajectories:
     return play(opened(LEDUC), policy, 400, seed=seed, stride=2)
 
 
-def weights(policy: nn.Module | PolicyModule) -> Tensor:
+def weights(policy: nn.Module) -> Tensor:
     return torch.cat([parameter.detach().flatten() for parameter in policy.parameters()]).clone()
 
 
@@ -88,5 +88,5 @@ def learned(
     return weights(policy)
 
 
-def log_probs_on(policy: PolicyModule, trajectories: Trajectories) -> Tensor:
+def log_probs_on(policy: Policy, trajectories: Trajectories) -> Tensor:
     return to_batch(trajectories, 64, policy, CPU).run_all(policy).log_probs

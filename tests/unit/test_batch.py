@@ -9,8 +9,9 @@ import torch
 from episodes import CPU, LEDUC, build_policy, opened, play
 from torch import Tensor
 
+from nemesis.core.masks import pack_mask, unpack_mask
 from nemesis.core.trajectory import Trajectories
-from nemesis.learners.batch import Batch, Output, to_batch
+from nemesis.learners.batch import Batch, DecisionOutput, to_batch
 from nemesis.policies.policy import Policy
 
 torch.set_num_threads(1)
@@ -39,7 +40,7 @@ def random_episodes(policy: Policy, stride: int, lengths: tuple[int, ...] = LENG
                 state = policy.step(torch.from_numpy(view[row : row + 1]), torch.from_numpy(mask[[row]]), state).state
     return Trajectories(
         view=view,
-        mask=mask,
+        mask=pack_mask(mask),
         action=np.argmax(mask * generator.random(mask.shape), axis=1),
         log_prob=np.zeros(count, dtype=np.float32),
         value=np.zeros(count, dtype=np.float32),
@@ -67,17 +68,17 @@ def everything(batch: Batch) -> Tensor:
     return torch.arange(len(batch.start))
 
 
-def each_decision(output: Output, batch: Batch) -> Tensor:
-    """Return one number per decision that depends on all that the policy says of it, in the order of rows."""
-    spoken = output.log_probs.gather(1, batch.action[output.row][:, None])[:, 0] + output.value
-    return torch.zeros(batch.decisions, dtype=spoken.dtype).index_put((output.row,), spoken)
+def each_decision(output: DecisionOutput, batch: Batch) -> Tensor:
+    """Return one number per decision that depends on the whole output for it, in the order of rows."""
+    number = output.heads.log_probs.gather(1, batch.action[output.row][:, None])[:, 0] + output.heads.value
+    return torch.zeros(batch.decisions, dtype=number.dtype).index_put((output.row,), number)
 
 
 def gradient_in_views(policy: Policy, batch: Batch, rows: list[int]) -> Tensor:
-    """Return how much each decision's view moves what the policy says at some rows: (decision,)."""
+    """Return how much each decision's view changes the output at some rows: (decision,)."""
     batch = replace(batch, view=batch.view.clone().requires_grad_())
-    said = each_decision(batch.run(policy, everything(batch)), batch)[rows].sum()
-    return torch.autograd.grad(said, batch.view)[0].abs().sum(1)
+    total = each_decision(batch.run(policy, everything(batch)), batch)[rows].sum()
+    return torch.autograd.grad(total, batch.view)[0].abs().sum(1)
 
 
 @pytest.mark.parametrize("memory", RECURRENT)
@@ -146,17 +147,17 @@ def test_a_sequence_starts_from_the_stored_memory_and_an_episode_from_none(memor
 
 
 @pytest.mark.parametrize("memory", RECURRENT)
-def test_chunks_with_stored_memory_say_what_the_whole_episode_says(memory: str):
+def test_chunks_with_stored_memory_give_the_output_of_the_whole_episode(memory: str):
     policy = recurrent_policy(memory)
     trajectories = random_episodes(policy, SEQUENCE)
     whole = to_batch(trajectories, 100, policy, CPU)
     chunks = to_batch(trajectories, SEQUENCE, policy, CPU)
     assert len(whole.start) == len(LENGTHS) < len(chunks.start)
-    said, expected = chunks.run_all(policy), whole.run_all(policy)
-    torch.testing.assert_close(said.log_probs, expected.log_probs, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(said.value, expected.value, rtol=1e-4, atol=1e-5)
-    forgetful = replace(chunks, state=torch.zeros_like(chunks.state)).run_all(policy)
-    assert (forgetful.value - expected.value).abs().max() > 1e-3
+    output, expected = chunks.run_all(policy), whole.run_all(policy)
+    torch.testing.assert_close(output.log_probs, expected.log_probs, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(output.value, expected.value, rtol=1e-4, atol=1e-5)
+    without_memory = replace(chunks, state=torch.zeros_like(chunks.state)).run_all(policy)
+    assert (without_memory.value - expected.value).abs().max() > 1e-3
 
 
 @pytest.mark.parametrize("memory", RECURRENT)
@@ -166,8 +167,8 @@ def test_padding_changes_neither_loss_nor_gradients(memory: str):
     parameters = list(policy.parameters())
 
     def loss_and_gradients(groups: list[Tensor]) -> tuple[Tensor, tuple[Tensor, ...]]:
-        said = sum(each_decision(batch.run(policy, group), batch) for group in groups)
-        loss = said.square().mean()
+        outputs = sum(each_decision(batch.run(policy, group), batch) for group in groups)
+        loss = outputs.square().mean()
         return loss, torch.autograd.grad(loss, parameters)
 
     alone, gradients_alone = loss_and_gradients(list(everything(batch).split(1)))
@@ -185,23 +186,23 @@ def test_without_memory_every_decision_stands_alone_and_nothing_is_padded():
     assert batch.length.tolist() == [1] * sum(LENGTHS)
     output = batch.run(policy, everything(batch))
     expected = policy.step(batch.view, batch.mask, torch.zeros(batch.decisions, 0))
-    torch.testing.assert_close(output.log_probs, expected.log_probs)
-    torch.testing.assert_close(output.value, expected.value)
+    torch.testing.assert_close(output.heads.log_probs, expected.log_probs)
+    torch.testing.assert_close(output.heads.value, expected.value)
 
 
 @pytest.mark.parametrize("memory", ["none", "gru"])
 @pytest.mark.parametrize("value", ["scalar", "categorical"])
-def test_running_everything_gives_each_row_its_own_answer(memory: str, value: str):
+def test_running_everything_gives_each_row_its_own_output(memory: str, value: str):
     policy = build_policy(opened(LEDUC), memory=memory, value=value)
     trajectories = play(opened(LEDUC), policy, 17_000, slots=1024, stride=2)  # too many for one pass
     batch = to_batch(trajectories, 2, policy, CPU)
     output = batch.run_all(policy)
     assert not output.value.requires_grad
-    assert output.row.tolist() == list(range(batch.decisions))
+    assert len(output.value) == len(output.log_probs) == batch.decisions
     sequences = torch.tensor([0, 1, 700, len(batch.start) - 1])
     part = batch.run(policy, sequences)
-    torch.testing.assert_close(output.log_probs[part.row], part.log_probs.detach(), rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(output.value[part.row], part.value.detach(), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(output.log_probs[part.row], part.heads.log_probs.detach(), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(output.value[part.row], part.heads.value.detach(), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("memory", ["none", "lstm"])
@@ -220,3 +221,28 @@ def test_minibatches_take_every_sequence_once_in_an_order_that_the_generator_dec
     assert sorted(order.tolist()) == list(range(len(batch.start)))
     assert torch.equal(order, torch.cat([group for groups in draw(0) for group in groups]))
     assert not torch.equal(order, torch.cat([group for groups in draw(1) for group in groups]))
+
+
+def test_the_output_of_a_batch_keeps_the_legal_actions_of_its_packed_masks():
+    policy = recurrent_policy("gru")
+    trajectories = random_episodes(policy, SEQUENCE)
+    batch = to_batch(trajectories, SEQUENCE, policy, CPU)
+    assert batch.mask.dtype == torch.uint8
+    output = batch.run(policy, torch.tensor([11, 0, 4]))
+    legal = torch.from_numpy(unpack_mask(trajectories.mask, output.heads.log_probs.shape[1]))[output.row]
+    assert torch.equal(batch.legal(output), legal)
+    assert torch.equal(output.heads.log_probs.exp() > 0, legal)
+
+
+def test_every_head_is_carried_to_the_decisions_of_a_batch():
+    policy = build_policy(opened(LEDUC), memory="gru", value="categorical", horizons=2, action_values=True)
+    batch = to_batch(random_episodes(policy, SEQUENCE), SEQUENCE, policy, CPU)
+    output = batch.run(policy, torch.tensor([11, 0, 4]))
+    rows = torch.tensor([4, 1])
+    picked = output.at(rows)
+    whole = batch.run_all(policy)
+    assert torch.equal(picked.row, output.row[rows])
+    for name in ("log_probs", "value", "horizons", "action_values"):
+        torch.testing.assert_close(getattr(picked.heads, name), getattr(whole, name)[picked.row])
+    assert picked.heads.value_logits.shape == (2, 51)
+    assert output.heads.opponent_features is picked.heads.opponent_features is None

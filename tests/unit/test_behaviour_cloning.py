@@ -1,4 +1,4 @@
-"""Behaviour cloning: what it learns, from which decisions, however a batch is run."""
+"""Behaviour cloning: what it learns, from which decisions, and that it does not matter how a batch is split."""
 
 import copy
 from dataclasses import replace
@@ -10,22 +10,29 @@ import torch
 from episodes import CPU
 from learner_setups import build_learner, new_policy, own_data, stale_data, weights
 
+from nemesis.core.masks import pack_mask, unpack_mask
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners.batch import to_batch
 from nemesis.policies.policy import Policy
 
 torch.set_num_threads(1)
 
+ACTIONS = 3
 
-def terminated(**changes: Any) -> Trajectories:
-    """Return data of whoever always plays the last legal action."""
+
+def mask_of(trajectories: Trajectories) -> np.ndarray:
+    return unpack_mask(trajectories.mask, ACTIONS)
+
+
+def last_actions(**changes: Any) -> Trajectories:
+    """Return data in which the last legal action is always played."""
     played = stale_data()
-    last = played.mask.shape[1] - 1 - np.argmax(played.mask[:, ::-1], axis=1)
+    last = ACTIONS - 1 - np.argmax(mask_of(played)[:, ::-1], axis=1)
     return replace(played, action=last, **changes)
 
 
-def forgotten(trajectories: Trajectories) -> Trajectories:
-    """Return episodes as datasets keep them, without anybody's memory."""
+def without_memory(trajectories: Trajectories) -> Trajectories:
+    """Return episodes as datasets store them, without memory states."""
     return replace(trajectories, memory_row=np.zeros(0, dtype=np.int64), memory=np.zeros((0, 0), dtype=np.float32))
 
 
@@ -37,27 +44,27 @@ def cloned(trajectories: Trajectories, updates: int = 1, policy: Policy | None =
     return policy
 
 
-def judged(policy: Policy, trajectories: Trajectories) -> tuple[torch.Tensor, torch.Tensor]:
+def outputs_of(policy: Policy, trajectories: Trajectories) -> tuple[torch.Tensor, torch.Tensor]:
     output = to_batch(trajectories, 64, policy, CPU).run_all(policy)
     return output.log_probs, output.value
 
 
-def test_it_does_as_was_done_and_tells_who_wins():
-    data = terminated()
+def test_it_imitates_and_predicts_who_wins():
+    data = last_actions()
     policy = cloned(data, updates=100)
-    log_probs, value = judged(policy, data)
+    log_probs, value = outputs_of(policy, data)
     assert (log_probs.argmax(-1).numpy() == data.action).mean() > 0.98
     result = np.repeat(data.result, data.lengths)
     assert np.corrcoef(value.numpy(), result)[0, 1] > 0.5
 
 
 def test_unknown_actions_teach_the_value_alone():
-    known = np.arange(len(terminated().action)) % 3 != 0
-    unknown = terminated(known=known)
+    known = np.arange(len(last_actions().action)) % 3 != 0
+    unknown = last_actions(known=known)
     hidden = replace(unknown, action=np.where(known, unknown.action, -1))
-    guessed = replace(unknown, action=np.where(known, unknown.action, np.argmax(unknown.mask, axis=1)))
+    guessed = replace(unknown, action=np.where(known, unknown.action, np.argmax(mask_of(unknown), axis=1)))
     assert torch.equal(weights(cloned(hidden)), weights(cloned(guessed)))
-    assert not torch.equal(weights(cloned(hidden)), weights(cloned(terminated())))
+    assert not torch.equal(weights(cloned(hidden)), weights(cloned(last_actions())))
     blank = replace(hidden, known=np.zeros_like(known), action=np.full_like(hidden.action, -1))
     before, after = new_policy(), cloned(blank)
     assert torch.equal(weights(before.heads.action), weights(after.heads.action))
@@ -65,35 +72,36 @@ def test_unknown_actions_teach_the_value_alone():
 
 
 def test_an_action_that_is_known_in_part_is_one_of_several():
-    data = terminated()
+    data = last_actions()
     known = np.arange(data.decisions) % 2 == 0
-    several = np.zeros_like(data.mask)
-    several[~known] = data.mask[~known]
-    first = np.argmax(data.mask, axis=1)
-    several[np.arange(data.decisions), first] &= data.mask.sum(axis=1) == 1  # all but the first that is legal
-    partly = replace(data, known=known, possible=several, action=np.where(known, data.action, -1))
+    mask = mask_of(data)
+    several = np.zeros_like(mask)
+    several[~known] = mask[~known]
+    first = np.argmax(mask, axis=1)
+    several[np.arange(data.decisions), first] &= mask.sum(axis=1) == 1  # all but the first that is legal
+    partly = replace(data, known=known, possible=pack_mask(several), action=np.where(known, data.action, -1))
     policy = cloned(partly, updates=100)
-    log_probs, _ = judged(policy, data)
-    told = torch.where(torch.from_numpy(several), log_probs.exp(), 0).sum(-1)[torch.from_numpy(~known)]
-    assert float(told.mean()) > 0.95
+    log_probs, _ = outputs_of(policy, data)
+    chance = torch.where(torch.from_numpy(several), log_probs.exp(), 0).sum(-1)[torch.from_numpy(~known)]
+    assert float(chance.mean()) > 0.95
     metrics = build_learner("bc", new_policy()).update(partly, 0.0)
-    start, _ = judged(new_policy(), data)
+    start, _ = outputs_of(new_policy(), data)
     whole = -start[torch.arange(data.decisions), torch.from_numpy(data.action)][torch.from_numpy(known)]
     parts = -torch.where(torch.from_numpy(several), start.exp(), 0).sum(-1)[torch.from_numpy(several.any(1))].log()
     assert metrics["action_loss"] == pytest.approx(float(torch.cat([whole, parts]).mean()), rel=1e-5)
 
 
-def test_results_that_did_not_come_by_play_teach_no_value():
-    data = terminated()
-    is_counted = np.arange(data.episodes) % 2 == 0
-    turned = replace(data, terminated=is_counted, result=np.where(is_counted, data.result, -data.result))
-    assert torch.equal(weights(cloned(replace(data, terminated=is_counted))), weights(cloned(turned)))
+def test_results_of_episodes_that_did_not_terminate_train_no_value():
+    data = last_actions()
+    terminated = np.arange(data.episodes) % 2 == 0
+    turned = replace(data, terminated=terminated, result=np.where(terminated, data.result, -data.result))
+    assert torch.equal(weights(cloned(replace(data, terminated=terminated))), weights(cloned(turned)))
     assert not torch.equal(weights(cloned(data)), weights(cloned(replace(turned, terminated=None))))
 
 
 @pytest.mark.parametrize("memory", ["none", "lstm", "gru", "transformer"])
 def test_how_many_decisions_are_run_at_once_changes_nothing(memory: str):
-    data = forgotten(stale_data())
+    data = without_memory(stale_data())
     whole, parts = (
         cloned(data, policy=new_policy(memory=memory), decisions_at_once=size, learning_rate=1e-3)
         for size in (100_000, 50)
@@ -102,8 +110,8 @@ def test_how_many_decisions_are_run_at_once_changes_nothing(memory: str):
 
 
 @pytest.mark.parametrize("memory", ["lstm", "gru", "transformer"])
-def test_sequences_begin_with_the_memory_of_the_policy_itself(memory: str):
-    data = forgotten(own_data(new_policy(3)))
+def test_sequences_start_from_the_memory_of_the_policy_itself(memory: str):
+    data = without_memory(own_data(new_policy(3)))
     assert data.lengths.max() >= 3
     policy = new_policy(memory=memory)
     whole = to_batch(data, 64, policy, CPU).run_all(policy)
@@ -112,12 +120,12 @@ def test_sequences_begin_with_the_memory_of_the_policy_itself(memory: str):
     assert not torch.allclose(cut.run_all(policy).log_probs, whole.log_probs, atol=1e-3)
 
 
-def test_label_smoothing_spreads_a_share_over_what_is_legal():
-    data = terminated()
-    log_probs, _ = judged(new_policy(), data)
+def test_label_smoothing_spreads_a_share_over_the_legal_actions():
+    data = last_actions()
+    log_probs, _ = outputs_of(new_policy(), data)
     rows = torch.arange(len(data.action))
     hard = -log_probs[rows, torch.from_numpy(data.action)]
-    mask = torch.from_numpy(data.mask)
+    mask = torch.from_numpy(mask_of(data))
     even = -torch.where(mask, log_probs, 0).sum(-1) / mask.sum(-1)
     expected = float((0.9 * hard + 0.1 * even).mean())
     metrics = build_learner("bc", new_policy(), label_smoothing=0.1).update(data, 0.0)
@@ -125,8 +133,8 @@ def test_label_smoothing_spreads_a_share_over_what_is_legal():
 
 
 @pytest.mark.parametrize("memory", ["none", "lstm", "transformer"])
-def test_dropout_silences_other_features_at_each_step_and_nothing_else_does(memory: str):
-    data = terminated() if memory == "none" else forgotten(terminated())
+def test_dropout_draws_other_features_at_each_step_and_nothing_else_is_random(memory: str):
+    data = last_actions() if memory == "none" else without_memory(last_actions())
 
     def losses(share: float) -> list[float]:
         learner = build_learner("bc", new_policy(memory=memory), dropout=share, learning_rate=0.0)
@@ -134,23 +142,23 @@ def test_dropout_silences_other_features_at_each_step_and_nothing_else_does(memo
 
     whole = losses(0.0)
     assert whole[0] == whole[1]
-    torch.rand(3)  # what is drawn elsewhere changes nothing
-    silenced = losses(0.5)
-    assert silenced == losses(0.5)
-    assert len({*whole, *silenced}) == 3
+    torch.rand(3)  # other random draws change nothing
+    dropped = losses(0.5)
+    assert dropped == losses(0.5)
+    assert len({*whole, *dropped}) == 3
 
 
 @pytest.mark.parametrize("algorithm", ["bc", "offline"])
-def test_whatever_plays_or_judges_drops_nothing(algorithm: str):
-    data = forgotten(terminated())
+def test_dropout_is_off_outside_of_the_step(algorithm: str):
+    data = without_memory(last_actions())
     policy = new_policy(memory="lstm")
-    # One decision a sequence, so that most begin with a memory that is made before the step.
+    # One decision per sequence, so that most start from a memory that is computed before the step.
     learner = build_learner(algorithm, policy, dropout=0.5, sequence_length=1)
     learner.update(data, 0.0)
     for one in (policy, learner.average):
         assert isinstance(one, Policy)
         assert not any(module.training for module in one.modules())
-        assert torch.equal(judged(one, data)[0], judged(one, data)[0])
+        assert torch.equal(outputs_of(one, data)[0], outputs_of(one, data)[0])
     still = build_learner(algorithm, new_policy(memory="lstm"), dropout=0.5, sequence_length=1, learning_rate=0.0)
     first, second = (still.update(data, 0.0) for _ in range(2))
     assert first["action_loss"] != second["action_loss"]
@@ -158,14 +166,14 @@ def test_whatever_plays_or_judges_drops_nothing(algorithm: str):
         assert first["advantage"] == second["advantage"]
 
 
-def test_the_rate_warms_up():
+def test_the_learning_rate_warms_up():
     learner = build_learner("bc", new_policy(), learning_rate={"start": 0.1, "end": 0.0, "warmup": 0.5})
-    rates = [learner.update(terminated(), progress)["learning_rate"] for progress in (0.0, 0.25, 0.5, 0.75)]
+    rates = [learner.update(last_actions(), progress)["learning_rate"] for progress in (0.0, 0.25, 0.5, 0.75)]
     assert rates == pytest.approx([0.0, 0.5 * 0.075, 0.05, 0.025])
 
 
 @pytest.mark.parametrize("algorithm", ["bc", "offline"])
-def test_a_learner_goes_on_from_its_state(algorithm: str):
+def test_a_learner_continues_from_its_state(algorithm: str):
     policy, other = new_policy(), new_policy()
     learner = build_learner(algorithm, policy)
     for seed in (1, 2):

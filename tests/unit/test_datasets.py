@@ -1,4 +1,4 @@
-"""Datasets on disk: nothing is lost, nothing is half there, and what cannot be read says why."""
+"""Datasets on disk: nothing is lost or half written, and errors say what is wrong."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ def halves(whole: Episodes) -> tuple[Episodes, Episodes]:
     return whole.at(np.arange(middle)), whole.at(np.arange(middle, whole.count))
 
 
-def test_what_is_written_is_read_again_bit_by_bit(tmp_path: Path):
+def test_reading_returns_exactly_what_was_written(tmp_path: Path):
     whole = episodes()
     unknown = np.where(np.arange(whole.decisions) % 7 == 0, np.int32(-1), whole.action)
     guessed = np.random.default_rng(0).integers(0, 256, (whole.decisions, -(-SPEC.view_size // 8)), dtype=np.uint8)
@@ -42,7 +42,7 @@ def test_what_is_written_is_read_again_bit_by_bit(tmp_path: Path):
     assert_same(read_all(tmp_path), whole)
 
 
-def test_shards_and_row_groups_are_bounded_and_hold_whole_battles(tmp_path: Path):
+def test_shards_and_row_groups_are_bounded_and_have_whole_battles(tmp_path: Path):
     whole = episodes()
     write(tmp_path, whole, shard=600, row_group=100)
     shards = open_dataset(tmp_path).shards
@@ -79,13 +79,13 @@ def test_the_card_counts_what_is_there(tmp_path: Path):
     possible = np.where(np.arange(whole.decisions)[:, None] < 20, whole.mask, np.uint8(0))
     card = write(tmp_path, replace(whole, action=action, rating=rating, possible=possible))
     assert read_card(tmp_path) == card
-    count_reasons = card.summary.formats["leduc_poker"]
-    assert count_reasons.battles == len(set(whole.source))
-    assert count_reasons.episodes == 2 * count_reasons.battles == count_reasons.wins + count_reasons.draws + count_reasons.losses
-    assert count_reasons.wins == (whole.result > 0).sum() > 0
-    assert count_reasons.decisions == whole.decisions
-    assert count_reasons.known == whole.decisions - 50
-    assert count_reasons.possible == 20
+    tally = card.summary.formats["leduc_poker"]
+    assert tally.battles == len(set(whole.source))
+    assert tally.episodes == 2 * tally.battles == tally.wins + tally.draws + tally.losses
+    assert tally.wins == (whole.result > 0).sum() > 0
+    assert tally.decisions == whole.decisions
+    assert tally.known == whole.decisions - 50
+    assert tally.possible == 20
     assert card.summary.ratings == {1000: 2, 1100: 1}
     assert f"{whole.decisions:,}" in (tmp_path / "README.md").read_text()
 
@@ -112,12 +112,12 @@ def interrupt(path: Path, part: Episodes, error: type[BaseException], **limits: 
         write_half()
 
 
-def test_an_interrupted_writer_leaves_what_the_next_one_goes_on_with(tmp_path: Path):
+def test_an_interrupted_dataset_can_be_continued(tmp_path: Path):
     first, second = halves(episodes())
     interrupt(tmp_path, first, OSError, shard_decisions=300)
-    with pytest.raises(UserError, match="left unfinished"):
+    with pytest.raises(UserError, match="is unfinished"):
         open_dataset(tmp_path)
-    with pytest.raises(UserError, match="left unfinished; go on with it by --add"):
+    with pytest.raises(UserError, match="has an unfinished dataset; continue it with --add"):
         DatasetWriter(tmp_path, SPEC)
     with DatasetWriter(tmp_path, SPEC, add=True) as writer:
         assert 0 < len(writer.sources) < len(set(first.source))  # the open shard is lost
@@ -128,7 +128,7 @@ def test_an_interrupted_writer_leaves_what_the_next_one_goes_on_with(tmp_path: P
     assert_same(read_all(tmp_path), episodes())
 
 
-def test_a_writer_that_is_asked_to_stop_keeps_every_battle(tmp_path: Path):
+def test_a_keyboard_interrupt_keeps_every_battle(tmp_path: Path):
     first, _ = halves(episodes())
     interrupt(tmp_path, first, KeyboardInterrupt)
     with DatasetWriter(tmp_path, SPEC, add=True) as writer:
@@ -148,11 +148,11 @@ def test_a_finished_dataset_can_be_read_while_it_grows(tmp_path: Path):
     assert_same(read_all(tmp_path), episodes())
 
 
-def test_no_battle_comes_twice(tmp_path: Path):
+def test_a_battle_cannot_be_written_twice(tmp_path: Path):
     whole = episodes()
     with DatasetWriter(tmp_path, SPEC) as writer:
         writer.append(whole)
-        with pytest.raises(UserError, match=r"The battle 0-\d+ is in .* already"):
+        with pytest.raises(UserError, match=r"The battle 0-\d+ is already in"):
             writer.append(whole)
 
 
@@ -166,36 +166,36 @@ def test_an_illegal_action_is_a_defect(tmp_path: Path):
         writer.append(replace(whole, action=action))
 
 
-def test_what_is_possible_is_legal_and_not_known(tmp_path: Path):
+def test_possible_actions_are_legal_and_not_known(tmp_path: Path):
     whole = episodes()
     with DatasetWriter(tmp_path, SPEC) as writer:
         unknown = np.full_like(whole.action, -1)
         with pytest.raises(ValueError, match="possible action is not legal"):
             writer.append(replace(whole, action=unknown, possible=~whole.mask))
-        with pytest.raises(ValueError, match="one of several"):
+        with pytest.raises(ValueError, match="both a known action and possible ones"):
             writer.append(replace(whole, possible=whole.mask))
 
 
-def test_an_ending_has_one_of_few_names(tmp_path: Path):
+def test_an_unknown_ending_is_an_error(tmp_path: Path):
     whole = episodes()
-    with DatasetWriter(tmp_path, SPEC) as writer, pytest.raises(ValueError, match="has no name"):
+    with DatasetWriter(tmp_path, SPEC) as writer, pytest.raises(ValueError, match="An ending is none of"):
         writer.append(replace(whole, ending=np.full(whole.count, "boredom")))
 
 
 def test_an_empty_dataset_is_an_error(tmp_path: Path):
-    with DatasetWriter(tmp_path, SPEC) as writer, pytest.raises(UserError, match="not one episode"):
+    with DatasetWriter(tmp_path, SPEC) as writer, pytest.raises(UserError, match="no episode"):
         writer.finish()
     assert not list(tmp_path.glob("*.parquet"))
 
 
-def test_one_writes_at_a_time(tmp_path: Path):
+def test_only_one_writer_at_a_time(tmp_path: Path):
     with DatasetWriter(tmp_path, SPEC), pytest.raises(UserError, match="another process"):
         DatasetWriter(tmp_path, SPEC)
 
 
-def test_nothing_is_mixed_into_other_files(tmp_path: Path):
+def test_a_folder_with_other_files_is_refused(tmp_path: Path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(UserError, match="other files"):
+    with pytest.raises(UserError, match="not part of a dataset"):
         DatasetWriter(tmp_path, SPEC)
 
 
@@ -230,15 +230,15 @@ def damage(path: Path, kind: str) -> None:
     [
         ("cut", "bytes, and the card says"),
         ("no Parquet", "is damaged"),
-        ("foreign", "no shard of a dataset"),
+        ("foreign", "not a shard of a dataset"),
         ("missing", "shard-00001.parquet is missing"),
         ("card", "not the card"),
         ("no JSON", "not the card"),
-        ("elsewhere", "as none is called"),
+        ("elsewhere", "cannot be a shard"),
         ("newer", "version 9 of the columns"),
     ],
 )
-def test_what_is_damaged_is_named(tmp_path: Path, kind: str, sentence: str):
+def test_damage_is_reported(tmp_path: Path, kind: str, sentence: str):
     write(tmp_path, episodes())
     damage(tmp_path, kind)
     with pytest.raises(UserError, match=sentence):
@@ -256,20 +256,20 @@ def test_a_flipped_bit_is_found(tmp_path: Path):
     dataset.shards[0].read(0)
     with pytest.raises(UserError, match=r"shard-00000.parquet is damaged"):
         dataset.shards[0].read(1)
-    with pytest.raises(UserError, match="not what the card says"):
+    with pytest.raises(UserError, match="does not have the hash"):
         dataset.verify()
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"view_version": "another"}, "views of version information state, and this Nemesis makes and reads another"),
+        ({"view_version": "another"}, "views of version information state, and this Nemesis reads another"),
         ({"actions": 9}, "3 actions; openspiel:leduc_poker has 30 and 9"),
-        ({"name": "pokemon:gen1ou"}, "is of openspiel:leduc_poker, and what plays here is pokemon:gen1ou"),
+        ({"name": "pokemon:gen1ou"}, "is of openspiel:leduc_poker, and the run is of pokemon:gen1ou"),
         ({"name": "openspiel:kuhn_poker"}, "has battles of leduc_poker, and the run plays kuhn_poker"),
     ],
 )
-def test_a_dataset_of_something_else_is_refused(tmp_path: Path, change: dict[str, object], sentence: str):
+def test_a_dataset_of_another_game_is_refused(tmp_path: Path, change: dict[str, object], sentence: str):
     write(tmp_path, episodes())
     other = replace(SPEC, **change)
     with pytest.raises(UserError, match=sentence):
@@ -280,20 +280,20 @@ def test_a_dataset_of_something_else_is_refused(tmp_path: Path, change: dict[str
         DatasetWriter(tmp_path, other, add=True)
 
 
-def test_what_was_made_otherwise_is_not_mixed(tmp_path: Path):
+def test_shards_with_other_options_are_refused(tmp_path: Path):
     first, second = halves(episodes())
-    with DatasetWriter(tmp_path, SPEC, options={"completion": False}) as writer:
+    with DatasetWriter(tmp_path, SPEC, options={"imputation": False}) as writer:
         writer.append(first)
         writer.finish()
-    with pytest.raises(UserError, match="was made without completion, and what is to be added is not"):
-        DatasetWriter(tmp_path, SPEC, add=True, options={"completion": True})
-    with DatasetWriter(tmp_path, SPEC, add=True, options={"completion": False}) as writer:
+    with pytest.raises(UserError, match="was made without imputation; add to it in the same way"):
+        DatasetWriter(tmp_path, SPEC, add=True, options={"imputation": True})
+    with DatasetWriter(tmp_path, SPEC, add=True, options={"imputation": False}) as writer:
         writer.append(second)
         writer.finish()
     assert_same(read_all(tmp_path), episodes())
 
 
-def test_where_nothing_is_the_sentence_says_how_to_make_it(tmp_path: Path):
+def test_a_missing_dataset_is_reported_with_the_command_that_makes_one(tmp_path: Path):
     shutil.rmtree(tmp_path)
     with pytest.raises(UserError, match=r"no dataset in .*; make one with `nemesis collect"):
         open_dataset(tmp_path)

@@ -1,4 +1,4 @@
-"""Feeding a learner: every episode once an epoch, whole, in a seeded order, from mixtures, and exactly resumed."""
+"""Feeding a learner: every episode once per epoch, whole, in a seeded order, from mixtures, with exact resume."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -19,14 +19,14 @@ from nemesis.data.dataset import open_dataset
 from nemesis.data.episodes import Episodes
 from nemesis.data.feed import Feed
 from nemesis.data.split import Shares, belonging
-from nemesis.data.stream import Place, Stream
-from nemesis.data.validation import read_validation
+from nemesis.data.stream import Stream, StreamPosition
+from nemesis.data.validation_data import read_split
 
 BATCH = 120
 
 
 def numbered(seed: int = 0, decisions: int = 2000) -> Episodes:
-    """Return episodes whose values tell which they are."""
+    """Return episodes whose values are their numbers."""
     whole = episodes(decisions, seed)
     number = np.repeat(np.arange(whole.count, dtype=np.float32), whole.lengths)
     return replace(whole, value=number)
@@ -64,7 +64,7 @@ def test_batches_are_large_enough_and_hold_whole_episodes_as_they_were_played(fo
             episode = int(batch.value[rows.start])
             old = slice(int(whole.offsets[episode]), int(whole.offsets[episode + 1]))
             np.testing.assert_array_equal(batch.view[rows], whole.view[old])
-            np.testing.assert_array_equal(np.packbits(batch.mask[rows], axis=1), whole.mask[old])
+            np.testing.assert_array_equal(batch.mask[rows], whole.mask[old])
             np.testing.assert_array_equal(batch.action[rows], whole.action[old])
             np.testing.assert_array_equal(batch.log_prob[rows], whole.log_prob[old])
             np.testing.assert_array_equal(batch.tick[rows], whole.tick[old])
@@ -73,7 +73,7 @@ def test_batches_are_large_enough_and_hold_whole_episodes_as_they_were_played(fo
         assert batch.known is None
 
 
-def test_results_that_did_not_come_by_play_are_marked(folder: Path):
+def test_episodes_that_were_not_played_to_their_end_are_marked(folder: Path):
     whole = numbered()
     ending = np.where(np.arange(whole.count) % 4 == 0, "forfeit", "played")
     write(folder / "ended", replace(whole, ending=ending))
@@ -84,7 +84,7 @@ def test_results_that_did_not_come_by_play_are_marked(folder: Path):
     assert other.terminated is None
 
 
-def test_what_an_unknown_action_may_have_been_is_fed(folder: Path):
+def test_possible_actions_are_fed(folder: Path):
     whole = numbered()
     unknown = np.arange(whole.decisions) % 5 == 0
     action = np.where(unknown, np.int32(-1), whole.action)
@@ -92,10 +92,10 @@ def test_what_an_unknown_action_may_have_been_is_fed(folder: Path):
     (batch,) = taken(feed(folder, sources=[str(folder / "part")]), 1)
     assert batch.known is not None
     assert batch.possible is not None
-    np.testing.assert_array_equal(batch.possible, batch.mask & ~batch.known[:, None])
+    np.testing.assert_array_equal(batch.possible, np.where(batch.known[:, None], 0, batch.mask))
 
 
-def test_an_epoch_has_every_episode_once_and_each_epoch_another_order(folder: Path):
+def test_an_epoch_has_every_episode_once_and_its_own_order(folder: Path):
     whole = numbered()
     given = order(taken(feed(folder), 40))
     first, second = given[: whole.count], given[whole.count : 2 * whole.count]
@@ -112,34 +112,34 @@ def test_the_order_is_shuffled_beyond_row_groups(folder: Path):
     assert np.abs(np.corrcoef(first, np.arange(whole.count))[0, 1]) < 0.2
 
 
-def test_the_seed_decides(folder: Path):
+def test_the_order_follows_from_the_seed(folder: Path):
     assert order(taken(feed(folder, seed=1), 9)) == order(taken(feed(folder, seed=1), 9))
     assert order(taken(feed(folder, seed=1), 9)) != order(taken(feed(folder, seed=2), 9))
 
 
 @pytest.mark.parametrize("at", [1, 7, 16, 17, 18, 33])
-def test_a_feed_that_was_interrupted_goes_on_as_if_it_was_not(folder: Path, at: int):
+def test_a_resumed_feed_gives_the_same_batches(folder: Path, at: int):
     write(folder / "two", numbered(seed=1, decisions=700))
     sources = {"sources": {str(folder / "one"): 2, str(folder / "two"): 1}}
     straight = taken(feed(folder, **sources), 45)
     before = feed(folder, **sources)
-    begun = taken(before, at)
+    first = taken(before, at)
     state = before.state()
     after = feed(folder, **sources)
     after.restore(state)
     assert after.epochs == before.epochs
-    resumed = begun + taken(after, 45 - at)
+    resumed = first + taken(after, 45 - at)
     for one, other in zip(straight, resumed, strict=True):
         for name in one.__slots__:
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
-def test_a_feed_that_was_closed_goes_on_when_asked(folder: Path):
+def test_a_closed_feed_continues_when_asked(folder: Path):
     source = feed(folder)
     assert order(taken(source, 3)) + order(taken(source, 3)) == order(taken(feed(folder), 6))
 
 
-def test_a_dataset_that_has_changed_is_not_gone_on_with(folder: Path):
+def test_a_feed_is_not_resumed_with_a_changed_dataset(folder: Path):
     state = feed(folder).state()
     write(folder / "new", numbered(seed=5))
     other = feed(folder, sources=[str(folder / "new")])
@@ -174,28 +174,28 @@ def test_epochs_are_counted(folder: Path):
         assert list(source.epochs.values()) == [int(given > whole.decisions)]
 
 
-def test_battles_are_held_out_whole_and_never_fed(folder: Path):
+def test_the_validation_split_has_whole_battles_that_are_never_fed(folder: Path):
     whole = numbered()
     kept = order(taken(feed(folder, validation=0.3), 30))
-    out = order(read_validation(configured(folder, validation=0.3), opened(LEDUC)))
+    out = order(read_split(configured(folder, validation=0.3), opened(LEDUC)))
     assert set(kept).isdisjoint(out)
     assert set(kept) | set(out) == set(range(whole.count))
     assert set(whole.source[kept]).isdisjoint(whole.source[out])
     assert 0.2 < len(set(out)) / whole.count < 0.4
 
 
-def test_battles_of_a_group_are_never_parted(folder: Path):
+def test_a_group_of_battles_is_in_one_split(folder: Path):
     whole = numbered()
     series = np.array([f"series {int(source.split('-')[1]) // 3}" for source in whole.source.tolist()])
     write(folder / "series", replace(whole, group=series))
     sources = {"sources": [str(folder / "series")], "validation": 0.3}
     kept = order(taken(feed(folder, **sources), 30))
-    out = order(read_validation(configured(folder, **sources), opened(LEDUC)))
+    out = order(read_split(configured(folder, **sources), opened(LEDUC)))
     assert set(kept) | set(out) == set(range(whole.count))
     assert set(series[kept]).isdisjoint(series[out])
 
 
-def test_where_a_group_belongs_depends_on_its_id_alone():
+def test_the_split_of_a_group_follows_from_its_id():
     names = np.array([f"group-{number}" for number in range(4000)])
     out = belonging(names, "validation", Shares(0.1))
     assert 0.08 < out.mean() < 0.12
@@ -208,17 +208,17 @@ def test_where_a_group_belongs_depends_on_its_id_alone():
 
 
 def test_a_split_without_battles_is_an_error(folder: Path):
-    with pytest.raises(UserError, match=r"No battle of data\.sources is held out"):
-        read_validation(configured(folder), opened(LEDUC))
+    with pytest.raises(UserError, match=r"No battle of data\.sources is in the validation split"):
+        read_split(configured(folder), opened(LEDUC))
     with closing(feed(folder, validation=0.999999)) as source:
         for _ in range(2):
-            with pytest.raises(UserError, match=r"All battles of .* are held out"):
+            with pytest.raises(UserError, match=r"All battles of .* are in the validation or test split"):
                 source.take()
 
 
-def test_held_out_battles_take_no_more_room_than_allowed(folder: Path):
-    some = read_validation(configured(folder, validation=0.5, validation_decisions=100), opened(LEDUC))
-    every = read_validation(configured(folder, validation=0.5), opened(LEDUC))
+def test_the_validation_data_is_limited(folder: Path):
+    some = read_split(configured(folder, validation=0.5, validation_decisions=100), opened(LEDUC))
+    every = read_split(configured(folder, validation=0.5), opened(LEDUC))
     assert 100 <= sum(part.decisions for part in some) < sum(part.decisions for part in every)
 
 
@@ -254,19 +254,19 @@ def test_guesses_are_hidden_if_asked(tmp_path: Path):
     assert hidden.view.dtype == kept.view.dtype
 
 
-def test_what_is_read_ahead_is_bounded(folder: Path):
+def test_prefetching_is_bounded(folder: Path):
     dataset = open_dataset(folder / "one")
     limit = 300
     stream = Stream(dataset, Shares(0.0), limit, (0,))
     largest = 0
     for _ in range(60):
         stream.take(40)
-        held = [stream._window, *stream._ahead]
+        held = [stream._window, *stream._prefetched]
         largest = max(largest, sum(part.decisions for part in held if part is not None))
     assert limit < largest <= 2 * limit
 
 
-def test_a_stream_restored_anywhere_gives_the_rest(folder: Path):
+def test_a_stream_can_be_restored_anywhere(folder: Path):
     def given(stream: Stream) -> Iterator[int]:
         for part in stream.take(50):
             yield from part.value[part.offsets[:-1]].astype(int).tolist()
@@ -274,13 +274,13 @@ def test_a_stream_restored_anywhere_gives_the_rest(folder: Path):
     dataset = open_dataset(folder / "one")
     stream, other = (Stream(dataset, Shares(0.2), 300, (0,)) for _ in range(2))
     for _ in range(70):
-        place = Place(**stream.place.state())
+        position = StreamPosition(**stream.position.state())
         expected = list(given(stream))
-        other.restore(place)
+        other.restore(position)
         assert list(given(other)) == expected
 
 
-def test_damage_found_by_the_reader_reaches_whoever_asks(folder: Path):
+def test_damage_found_while_prefetching_is_raised_by_take(folder: Path):
     for shard in (folder / "one").glob("*.parquet"):
         content = bytearray(shard.read_bytes())
         content[200 : len(content) // 2] = bytes(len(content) // 2 - 200)
@@ -289,12 +289,12 @@ def test_damage_found_by_the_reader_reaches_whoever_asks(folder: Path):
         source.take()
 
 
-def test_a_game_without_other_ways_to_tell_is_not_augmented(folder: Path):
-    with pytest.raises(UserError, match="can be told in one way alone"):
+def test_a_game_without_augmentations_is_not_augmented(folder: Path):
+    with pytest.raises(UserError, match="has no augmentations"):
         feed(folder, augment="order")
 
 
-def test_a_buffer_smaller_than_a_row_group_still_gives_every_episode_once(folder: Path):
+def test_a_shuffle_buffer_smaller_than_a_row_group_gives_every_episode_once(folder: Path):
     whole = numbered()
     given = order(taken(feed(folder, buffer=1), 20))[: whole.count]
     assert sorted(given) == list(range(whole.count))

@@ -22,11 +22,14 @@ from learner_setups import (
 )
 from torch import Tensor
 
+from nemesis.core.masks import unpack_mask
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners import losses
 from nemesis.learners.returns import gae, terminal_rewards
 
 torch.set_num_threads(1)
+
+ACTIONS = 3
 
 
 @pytest.mark.parametrize(
@@ -100,7 +103,7 @@ def test_every_coefficient_moves_the_weights(algorithm: str, base: dict[str, Any
         ("magnet", {"reference_weight": 0.9, "reward_weight": 0.9, "reference_interval": 1}),
     ],
 )
-def test_a_form_of_rnad_listens_to_its_own_weights_alone(form: str, foreign: dict[str, Any]):
+def test_a_form_of_rnad_uses_only_its_own_weights(form: str, foreign: dict[str, Any]):
     assert torch.equal(learned(form, updates=2, minibatch=100, **foreign), learned(form, updates=2, minibatch=100))
 
 
@@ -120,7 +123,7 @@ def kl_to_start(now: Tensor, start: Tensor, _: Trajectories) -> Tensor:
 
 
 def kl_to_uniform(now: Tensor, _: Tensor, trajectories: Trajectories) -> Tensor:
-    return losses.kl(now, losses.uniform_log_probs(torch.from_numpy(trajectories.mask)))
+    return losses.kl(now, losses.uniform_log_probs(torch.from_numpy(unpack_mask(trajectories.mask, ACTIONS))))
 
 
 @pytest.mark.parametrize(
@@ -223,7 +226,7 @@ def test_learning_raises_the_chance_of_what_won(algorithm: str):
     for seed in range(15):
         trajectories = own_data(policy, seed)
         last = trajectories.offsets[1:] - 1
-        won = trajectories.action[last] == trajectories.mask[last].argmax(axis=1)
+        won = trajectories.action[last] == unpack_mask(trajectories.mask[last], ACTIONS).argmax(axis=1)
         chances.append(won.mean())
         learner.update(replace(trajectories, result=np.where(won, 1, -1).astype(np.float32)), progress=0.0)
     assert np.mean(chances[-3:]) > chances[0] + 0.2
@@ -260,7 +263,7 @@ def test_a_restored_learner_continues_identically(algorithm: str, interval: dict
 
 
 @pytest.mark.parametrize("span", [0.4, 1.0])
-def test_averaged_weights_reach_back_over_a_share_of_the_updates(span: float):
+def test_averaged_weights_average_over_a_share_of_the_updates(span: float):
     policy = new_policy()
     learner = build_learner("ppo", policy, average_span=span)
     expected = weights(policy)
@@ -280,22 +283,22 @@ def test_averaged_weights_reach_back_over_a_share_of_the_updates(span: float):
 def test_the_policy_learns_from_the_largest_advantages_alone_and_the_value_from_all(memory: str):
     policy = new_policy(memory=memory)
     trajectories = own_data(policy)
-    noise = np.random.default_rng(0).normal(scale=0.1, size=trajectories.decisions)  # no two advantages are alike
+    noise = np.random.default_rng(0).normal(scale=0.1, size=trajectories.decisions)  # no two advantages are equal
     trajectories = replace(trajectories, value=(trajectories.value + noise).astype(np.float32))
     value = torch.from_numpy(trajectories.value)
-    reward = torch.from_numpy(terminal_rewards(trajectories.result, trajectories.offsets))
+    reward = torch.from_numpy(terminal_rewards(trajectories))
     advantage = gae(reward, value, trajectories.offsets, discount=1.0, decay=0.95)
     count = round(0.3 * len(advantage))
     least = advantage.abs().sort(descending=True).values[count - 1]
-    told = {}
+    metrics = {}
     for share in (1.0, 0.3):
         learner = build_learner("ppo", copy.deepcopy(policy), advantage_share=share, sequence_length=2)
-        told[share] = learner.update(trajectories, progress=0.0)
-    assert told[1.0]["policy_loss"] == pytest.approx(-float(advantage.mean()), abs=1e-5)
+        metrics[share] = learner.update(trajectories, progress=0.0)
+    assert metrics[1.0]["policy_loss"] == pytest.approx(-float(advantage.mean()), abs=1e-5)
     # The policy is the one that played, so that every ratio is 1.
     expected = -float(advantage[advantage.abs() >= least].mean())
-    assert told[0.3]["policy_loss"] == pytest.approx(expected, abs=1e-4)
-    assert told[0.3]["value_loss"] == pytest.approx(told[1.0]["value_loss"], rel=1e-6)
+    assert metrics[0.3]["policy_loss"] == pytest.approx(expected, abs=1e-4)
+    assert metrics[0.3]["value_loss"] == pytest.approx(metrics[1.0]["value_loss"], rel=1e-6)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -1,4 +1,4 @@
-"""Loss terms, against values worked out by hand."""
+"""Loss terms, against values computed by hand."""
 
 import math
 
@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 
 from nemesis.learners import losses
+from nemesis.learners.ppo import clipped_surrogate
+from nemesis.learners.rnad import neurd
 
 torch.set_num_threads(1)
 
@@ -62,9 +64,11 @@ def test_illegal_actions_leave_gradients_finite():
     assert torch.all(logits.grad[:2][MASK[:2]] != 0)
 
 
-def test_chosen_is_the_log_probability_of_the_action():
+def test_of_action_is_the_log_probability_of_the_action():
     log_probs = PROBABILITIES.clamp(min=1e-30).log()
-    torch.testing.assert_close(losses.chosen(log_probs, torch.tensor([1, 2, 1])).exp(), torch.tensor([0.75, 0.2, 1.0]))
+    torch.testing.assert_close(
+        losses.of_action(log_probs, torch.tensor([1, 2, 1])).exp(), torch.tensor([0.75, 0.2, 1.0])
+    )
 
 
 def test_log_probabilities_of_illegal_actions_cancel_out():
@@ -76,7 +80,7 @@ def test_neurd_moves_each_legal_logit_by_its_gain_less_their_mean():
     logits = torch.randn(3, 3, dtype=torch.float64, requires_grad=True)
     gain = torch.tensor([[1.0, 3.0, 50.0], [0.0, 0.0, 6.0], [7.0, 4.0, 9.0]], dtype=torch.float64)
     log_probs = logits.masked_fill(~MASK, -1e9).log_softmax(-1)
-    losses.neurd(log_probs, MASK, gain).backward()
+    neurd(log_probs, MASK, gain).backward()
     expected = torch.tensor([[-1.0, 1.0, 0.0], [-2.0, -2.0, 4.0], [0.0, 0.0, 0.0]], dtype=torch.float64)
     torch.testing.assert_close(-3 * logits.grad, expected)  # the loss is a mean of three decisions
 
@@ -97,7 +101,7 @@ def test_the_surrogate_has_no_gradient_where_it_is_clipped(
 ):
     log_prob = torch.tensor([math.log(0.3 * ratio)], dtype=torch.float64, requires_grad=True)
     old = torch.tensor([math.log(0.3)], dtype=torch.float64)
-    value = losses.clipped_surrogate(log_prob, old, torch.tensor([advantage], dtype=torch.float64), clip=0.2)
+    value = clipped_surrogate(log_prob, old, torch.tensor([advantage], dtype=torch.float64), clip=0.2)
     value.backward()
     assert value.item() == pytest.approx(loss)
     assert log_prob.grad.item() == pytest.approx(gradient)

@@ -17,7 +17,7 @@ from nemesis.core.errors import UserError
 from nemesis.core.game import Arrays, Decisions, EndReason, Game, IntArray, MatchPool, Results
 from nemesis.evaluation.replays import record
 from nemesis.evaluation.strength import AgainstOpponents, Evaluation, NashConv, Strength, evaluate, measure
-from nemesis.games.openspiel import OpenSpielGame, open_game
+from nemesis.games.openspiel.game import OpenSpielGame, open_game
 from nemesis.play.matches import Score, play
 from nemesis.play.players import Choices, RandomPlayer, ScriptedPlayer
 from nemesis.play.scripted import opponent_names

@@ -14,7 +14,7 @@ import torch
 from nemesis.core.errors import UserError
 from nemesis.core.game import Arrays, Decisions, EndReason, ExactGame, IntArray, MatchPool, Results, StepPolicy
 from nemesis.core.random import generator_state, restore_generator
-from nemesis.games.openspiel import OpenSpielGame, open_game
+from nemesis.games.openspiel.game import OpenSpielGame, open_game
 from nemesis.games.openspiel.stepping_pool import SteppingPool
 from nemesis.games.openspiel.tree import larger_than
 from nemesis.play.players import as_step_policy

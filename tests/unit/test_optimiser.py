@@ -15,7 +15,7 @@ from learner_setups import (
     stale_data,
     weights,
 )
-from torch import nn
+from torch import Tensor, nn
 
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners.optimiser import DivergedError, GuardedOptimiser
@@ -64,7 +64,7 @@ def test_too_many_bad_steps_in_a_row_stop_learning_with_the_last_good_weights(al
     policy = new_policy()
     learner = build_learner(algorithm, policy, skip_limit=3)
     learner.update(stale_data(1), progress=0.0)
-    for seed in (2, 3):  # a good step in between starts the count anew
+    for seed in (2, 3):  # a good step in between resets the count
         learner.update(broken(stale_data(seed)), progress=0.0)
     learner.update(stale_data(4), progress=0.0)
     good = weights(policy)
@@ -75,14 +75,21 @@ def test_too_many_bad_steps_in_a_row_stop_learning_with_the_last_good_weights(al
     assert torch.equal(weights(policy), good)
 
 
+def gradient(optimiser: GuardedOptimiser, loss: Tensor) -> Tensor:
+    """Compute and clip the gradient of a loss; returns its norm before."""
+    optimiser.zero_gradients()
+    optimiser.backward(loss)
+    return optimiser.clip_gradients()
+
+
 def test_a_gradient_that_is_not_finite_is_skipped_even_if_the_loss_is_finite():
     parameter = nn.Parameter(torch.zeros(2))
     optimiser = guarded([parameter])
-    optimiser.gradient([parameter.abs().sqrt().sum()])  # finite at zero, its slope is not
+    gradient(optimiser, parameter.abs().sqrt().sum())  # finite at zero, its slope is not
     optimiser.step(learning_rate=0.1)
     assert parameter.tolist() == [0, 0]
     assert (optimiser.skipped, optimiser.skipped_in_a_row) == (1, 1)
-    optimiser.gradient([(parameter - 1).square().sum()])
+    gradient(optimiser, (parameter - 1).square().sum())
     optimiser.step(learning_rate=0.1)
     assert torch.all(parameter > 0)
     assert (optimiser.skipped, optimiser.skipped_in_a_row) == (1, 0)
@@ -100,15 +107,15 @@ def guarded(parameters: list[nn.Parameter], device: str = "cpu", precision: str 
     )
 
 
-def test_gradients_are_clipped_to_the_norm_and_the_norm_is_told():
+def test_gradients_are_clipped_to_the_norm_and_the_norm_is_returned():
     parameter = nn.Parameter(torch.zeros(2))
-    norm = guarded([parameter]).gradient([parameter @ torch.tensor([30.0, 40.0])])
+    norm = gradient(guarded([parameter]), parameter @ torch.tensor([30.0, 40.0]))
     assert norm.item() == pytest.approx(50)
     torch.testing.assert_close(parameter.grad, torch.tensor([0.6, 0.8]))
 
 
 def test_scaled_gradients_take_the_same_steps_and_an_overflow_is_skipped():
-    """The arithmetic of float16 training, on the CPU's own scaler since there is no GPU to ask."""
+    """The arithmetic of float16 training, on the CPU's own scaler since there is no GPU."""
     inputs = torch.randn(5, 64, 8)
     trained = []
     for scaled in (False, True):
@@ -118,13 +125,13 @@ def test_scaled_gradients_take_the_same_steps_and_an_overflow_is_skipped():
         if scaled:
             optimiser._scaler = torch.amp.GradScaler("cpu", init_scale=2.0**12, growth_interval=2)
         for batch in inputs:
-            optimiser.gradient([layer(batch).square().mean()])
+            gradient(optimiser, layer(batch).square().mean())
             optimiser.step(learning_rate=0.01)
         assert optimiser.skipped == 0
         trained.append(weights(layer))
     torch.testing.assert_close(trained[1], trained[0])
     assert optimiser.state()["scaler"]["scale"] == 2.0**14
-    optimiser.gradient([layer(inputs[0]).square().mean() * 1e37])
+    gradient(optimiser, layer(inputs[0]).square().mean() * 1e37)
     optimiser.step(learning_rate=0.01)
     assert optimiser.skipped == 1
     assert optimiser.state()["scaler"]["scale"] == 2.0**13
@@ -150,7 +157,7 @@ def test_mixed_precision_learns_nearly_the_same(precision: str, memory: str):
 
 
 @pytest.mark.filterwarnings("ignore")  # torch's own, about its compiler
-def test_where_the_compiler_fails_learning_goes_on_without_it_and_says_so(
+def test_if_the_compiler_fails_learning_continues_without_it_and_logs_a_warning(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
     inductor = pytest.importorskip("torch._inductor.config")
@@ -162,8 +169,8 @@ def test_where_the_compiler_fails_learning_goes_on_without_it_and_says_so(
     with caplog.at_level(logging.WARNING, logger="nemesis"):
         for seed in (1, 2):
             learner.update(stale_data(seed), progress=0.0)
-    told = [record.getMessage() for record in caplog.records if record.name.startswith("nemesis")]
-    assert len(told) == 1
-    assert told[0].startswith("torch.compile failed, going on without it: ")
-    assert "\n" not in told[0]
+    warnings = [record.getMessage() for record in caplog.records if record.name.startswith("nemesis")]
+    assert len(warnings) == 1
+    assert warnings[0].startswith("torch.compile failed, continuing without it: ")
+    assert "\n" not in warnings[0]
     assert torch.equal(weights(policy), learned("ppo", updates=2))

@@ -6,7 +6,7 @@ from pokemon_views import View, random_views
 from test_pokemon_encoder import COUNT, FORMATS, assert_same, judge, strong
 
 from nemesis.core.game import AugmentedGame, BoolArray, IntArray
-from nemesis.games.pokemon import open_game
+from nemesis.games.pokemon.game import open_game
 from nemesis.games.pokemon.views import layout
 from nemesis.games.pokemon.views.actions import action_space
 from nemesis.games.pokemon.views.augmentation import AUGMENTATIONS, augment

@@ -1,4 +1,4 @@
-"""The portfolio: it pulls to the closest of its references, and keeps the ones that its rule says."""
+"""The portfolio: it pulls to the closest of its references, and keeps those that its rule selects."""
 
 import copy
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from learner_setups import (
 from torch import Tensor
 
 from nemesis.learners import losses
-from nemesis.learners.learner import Learner, PolicyModule
+from nemesis.learners.learner import Learner
 from nemesis.learners.portfolio import least_diverse
 from nemesis.policies.policy import Policy
 
@@ -54,35 +54,35 @@ def test_the_portfolio_pulls_to_the_closest_reference(closest: int):
     assert metrics["kl_furthest"] == pytest.approx(max(distances), rel=1e-4)
 
 
-def test_a_snapshot_joins_the_portfolio_every_interval():
+def test_a_snapshot_is_added_to_the_portfolio_every_interval():
     policy = new_policy()
     learner = build_learner("portfolio", policy, add_interval=2, references=8)
-    concatenate = []
+    snapshots = []
     for update in range(5):
         if update % 2 == 0:
-            concatenate.append(flat(policy.state_dict()))
+            snapshots.append(flat(policy.state_dict()))
         metrics = learner.update(stale_data(update + 1), progress=0.0)
-        assert metrics["references"] == len(concatenate)
-    for reference, expected in zip(references_of(learner), concatenate, strict=True):
+        assert metrics["references"] == len(snapshots)
+    for reference, expected in zip(references_of(learner), snapshots, strict=True):
         assert torch.equal(reference, expected)
 
 
 def test_recent_keeps_the_newest_references():
     policy = new_policy()
     learner = build_learner("portfolio", policy, add_interval=1, references=2, keep="recent")
-    concatenate = []
+    snapshots = []
     for update in range(5):
-        concatenate.append(flat(policy.state_dict()))
+        snapshots.append(flat(policy.state_dict()))
         learner.update(stale_data(update + 1), progress=0.0)
     assert len(references_of(learner)) == 2
-    for reference, expected in zip(references_of(learner), concatenate[-2:], strict=True):
+    for reference, expected in zip(references_of(learner), snapshots[-2:], strict=True):
         assert torch.equal(reference, expected)
 
 
 def test_best_drops_the_reference_that_is_rated_lowest():
     rated = []
 
-    def rate(policies: Sequence[PolicyModule]) -> list[float]:
+    def rate(policies: Sequence[Policy]) -> list[float]:
         rated.append([flat(policy.state_dict()) for policy in policies])
         return [0.5, -0.7, 0.1, 0.2]
 
@@ -125,7 +125,7 @@ def test_a_portfolio_keeps_those_that_are_furthest_apart_on_the_batch():
     reference_log_probs = [log_probs_on(candidate, trajectories) for candidate in candidates]
     best = max(combinations(range(4), 3), key=lambda kept: spread([reference_log_probs[number] for number in kept]))
     learner = build_learner("portfolio", policy, add_interval=1, references=3, keep="diverse")
-    with_references(learner, candidates[:3])  # the policy joins as the fourth
+    with_references(learner, candidates[:3])  # the policy is added as the fourth
     learner.update(trajectories, progress=0.0)
     for kept, number in zip(references_of(learner), best, strict=True):
         assert torch.equal(kept, flat(candidates[number].state_dict()))

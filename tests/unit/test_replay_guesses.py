@@ -1,4 +1,4 @@
-"""What a replay does not tell: which numbers of a view it puts in doubt, and what is left once they are hidden."""
+"""What a replay does not show: which numbers of a view are marked as guessed, and what remains when they are hidden."""
 
 import numpy as np
 import numpy.typing as npt
@@ -49,17 +49,17 @@ def marked_fields(record: npt.NDArray[np.int16], bits: int, place: int) -> set[s
         pytest.param(Guessed.STATS, {"stats", "hp", "max_hp"}, {"stats", "hp", "max_hp"}, id="stats"),
     ],
 )
-def test_what_follows_from_a_guess_is_marked_too(bits: int, on_field: set[str], on_bench: set[str]):
+def test_numbers_that_depend_on_a_guess_are_marked_too(bits: int, on_field: set[str], on_bench: set[str]):
     record = view(status=STATUSES.index("par"))
     assert marked_fields(record, bits, ON_FIELD) == on_field
     assert marked_fields(record, bits, ON_BENCH) == on_bench
 
 
-def test_who_is_well_on_the_bench_needs_no_cure():
+def test_a_healthy_pokemon_on_the_bench_is_not_marked_as_cured():
     assert "status" not in marked_fields(view(), Guessed.ABILITY, ON_BENCH)
 
 
-def test_who_may_have_stayed_at_home_may_not_have_been_crowned():
+def test_the_forme_of_zacian_is_guessed_if_it_may_not_have_been_brought():
     royal = view(base_species=vocabulary().number("species", "zacian"))
     assert {"brought", "species", "types", "moves"} <= marked_fields(royal, Guessed.BROUGHT, ON_BENCH)
     assert marked_fields(view(base_species=1), Guessed.BROUGHT, ON_BENCH) == {"brought"}
@@ -76,7 +76,7 @@ def test_hidden_stats_leave_the_share_of_hp(hp: int, max_hp: int, shown: int):
     assert (own[:, POKEMON.columns("stats")] == 0).all()
 
 
-def test_told_hp_stay_and_what_befell_a_pokemon_too():
+def test_shown_hp_and_volatiles_stay():
     confusion = 1 << layout.VOLATILES.index("confusion")
     record = view(hp=170, max_hp=341, item=3)
     cut(record).pokemon[0, OWN, ON_FIELD, POKEMON.columns("volatiles").start] = confusion

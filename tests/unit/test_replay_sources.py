@@ -1,4 +1,4 @@
-"""Replays as people keep them: every kind of file tells the same, and no file can do more than be refused."""
+"""Replays on disk: every kind of file gives the same log, and a bad file is an error and nothing worse."""
 
 import gzip
 import json
@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from nemesis.core.errors import UserError
+from nemesis.core.replays import ReplayError, ReplayLog
 from nemesis.games.pokemon.replays import sources as replay_sources
-from nemesis.games.pokemon.replays.reading import ReplayError
-from nemesis.games.pokemon.replays.sources import Replay, ReplaySources, format_of
+from nemesis.games.pokemon.replays.sources import ReplaySources, format_of
 
 LOG = "|player|p1|Zoë</b>|1|1500\n|tier|[Gen 9] VGC 2025 Reg I (Bo3)\n|turn|1\n|win|Zoë</b>"
 ID = "gen9vgc2025regibo3-2353297164"
@@ -37,7 +37,7 @@ WRITTEN: dict[str, str] = {
 }
 
 
-def read(*paths: Path) -> list[Replay | ReplayError]:
+def read(*paths: Path) -> list[ReplayLog | ReplayError]:
     return list(ReplaySources(paths))
 
 
@@ -50,10 +50,10 @@ def write(path: Path, content: str | bytes) -> Path:
 
 @pytest.mark.parametrize("ending", ["", ".gz"])
 @pytest.mark.parametrize("name", WRITTEN)
-def test_every_kind_of_file_tells_the_same(name: str, ending: str, tmp_path: Path):
+def test_every_kind_of_file_gives_the_same_log(name: str, ending: str, tmp_path: Path):
     (found,) = read(write(tmp_path / (name + ending), WRITTEN[name]))
-    assert isinstance(found, Replay), found
-    assert (found.id, found.log) == (ID, LOG)
+    assert isinstance(found, ReplayLog), found
+    assert (found.id, found.text) == (ID, LOG)
 
 
 def test_folders_are_searched_and_always_in_the_same_order(tmp_path: Path):
@@ -72,8 +72,8 @@ def test_a_list_longer_than_any_limit_is_read_piece_by_piece(tmp_path: Path, mon
     replays = [{"id": f"gen1ou-{number}", "log": "é" * 500} for number in range(50)]
     found = read(write(tmp_path / "list.json", json.dumps(replays, ensure_ascii=False, indent=1)))
     assert [one.id for one in found] == [replay["id"] for replay in replays]
-    assert isinstance(found[-1], Replay)
-    assert found[-1].where.endswith(f":{2 + 49 * 4}")
+    assert isinstance(found[-1], ReplayLog)
+    assert found[-1].location.endswith(f":{2 + 49 * 4}")
 
 
 def test_one_bad_line_costs_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -81,7 +81,7 @@ def test_one_bad_line_costs_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyP
     good = json.dumps(REPLAY).encode()
     bad = [b"{", b"[" * 1500, b"\xff\xfe", b'{"log": 3}', b"7", b'{"id": "x"}', b"x" * 5000, b"1" * 1999]
     found = read(write(tmp_path / "x.jsonl", b"\n".join([good, *bad, good])))
-    assert [isinstance(one, Replay) for one in found] == [True, *[False] * len(bad), True]
+    assert [isinstance(one, ReplayLog) for one in found] == [True, *[False] * len(bad), True]
     for number, error in enumerate(found[1:-1], start=2):
         assert isinstance(error, ReplayError)
         assert (error.reason, error.line) == ("unreadable part", number)
@@ -101,7 +101,7 @@ def test_one_bad_line_costs_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ("x.log", b"\xff"),
     ],
 )
-def test_what_is_no_replay_is_an_error_of_the_file(name: str, content: str | bytes, tmp_path: Path):
+def test_a_file_without_a_replay_is_an_error(name: str, content: str | bytes, tmp_path: Path):
     found = read(write(tmp_path / name, content))
     assert len(found) <= 1  # brackets alone hold nothing
     for error in found:
@@ -109,15 +109,15 @@ def test_what_is_no_replay_is_an_error_of_the_file(name: str, content: str | byt
         assert error.id == str(tmp_path / name)
 
 
-def test_a_file_that_unfolds_without_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_file_that_decompresses_without_end_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(replay_sources, "_FREE", 1 << 16)
     for name in ("x.jsonl.gz", "x.json.gz", "x.log.gz"):
         (error,) = read(write(tmp_path / name, b" " * (1 << 22)))
         assert isinstance(error, ReplayError)
-        assert "unfolds" in str(error)
+        assert "decompresses" in str(error)
 
 
-def test_a_log_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_size_of_a_log_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(replay_sources, "LARGEST_PART", 2000)
     for name, content in (("x.log", "x" * 3000), ("x.json", '{"log": "' + "x" * 300_000 + '"}')):
         (error,) = read(write(tmp_path / name, content))
@@ -138,7 +138,7 @@ def test_a_damaged_archive_is_an_error(damage: Callable[[bytes], bytes], tmp_pat
     "identity",
     ["../../etc/passwd", "a/b-1", "x" * 500 + "-1", "GEN1OU-1", "", 7, None, "\x1b[2J-1", "game1", "gen1", "1", "a-b1"],
 )
-def test_an_id_of_other_shape_is_replaced_by_a_hash(identity: object, tmp_path: Path):
+def test_an_id_of_another_shape_is_replaced_by_a_hash(identity: object, tmp_path: Path):
     (found,) = read(write(tmp_path / "x.json", json.dumps({"id": identity, "log": LOG})))
     (same,) = read(write(tmp_path / "y.json", json.dumps({"log": LOG})))
     assert found.id == same.id
@@ -157,17 +157,17 @@ def test_files_of_the_same_name_are_different_battles(tmp_path: Path):
     assert len({found.id for found in read(tmp_path)}) == 2
 
 
-def test_what_is_wrong_with_a_part_is_a_sentence(tmp_path: Path):
+def test_errors_are_sentences(tmp_path: Path):
     lines = [b"{", b"\xff\xfe", b'{"log": ' + b"9" * 5000 + b"}"]
-    told = [str(error).partition(": ")[2] for error in read(write(tmp_path / "x.jsonl", b"\n".join(lines)))]
-    assert told == [
-        "It is no JSON: expecting property name enclosed in double quotes.",
-        "It is no JSON: it is not UTF-8.",
-        "It is no JSON: a number has too many digits.",
+    messages = [str(error).partition(": ")[2] for error in read(write(tmp_path / "x.jsonl", b"\n".join(lines)))]
+    assert messages == [
+        "This is not JSON: expecting property name enclosed in double quotes.",
+        "This is not JSON: it is not UTF-8.",
+        "This is not JSON: a number has too many digits.",
     ]
 
 
-def test_missing_sources_are_told(tmp_path: Path):
+def test_missing_sources_are_errors(tmp_path: Path):
     (tmp_path / "empty").mkdir()
     for path in (tmp_path / "absent.json", tmp_path / "empty", write(tmp_path / "x.txt", "x")):
         with pytest.raises(UserError, match=r"\.jsonl|no file or folder"):
@@ -182,7 +182,7 @@ def test_a_log_names_its_format():
     assert format_of("") is None
 
 
-def test_no_damage_escapes(tmp_path: Path):
+def test_random_damage_gives_logs_or_errors(tmp_path: Path):
     generator = np.random.default_rng(3)
     for name, text in WRITTEN.items():
         for ending in ("", ".gz"):
@@ -195,4 +195,4 @@ def test_no_damage_escapes(tmp_path: Path):
                     data = data or bytearray(b"x")
                 (tmp_path / (name + ending)).write_bytes(bytes(data))
                 for found in read(tmp_path / (name + ending)):
-                    assert isinstance(found, Replay | ReplayError)
+                    assert isinstance(found, ReplayLog | ReplayError)

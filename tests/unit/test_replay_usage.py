@@ -1,8 +1,8 @@
-"""What is usual: counts add up in any order, and come in one."""
+"""Usage statistics: counts add up in any order, and the totals have a fixed order."""
 
 from itertools import permutations
 
-from nemesis.games.pokemon.replays.usage import Usage
+from nemesis.games.pokemon.replays.usage import total_usage
 
 PARTS = [
     {"snorlax": {"moves": {"bodyslam": 2, "rest": 1}, "item": {"leftovers": 1}}},
@@ -14,13 +14,8 @@ PARTS = [
 ]
 
 
-def test_what_is_usual_does_not_depend_on_the_order():
-    found = []
-    for order in permutations(PARTS):
-        usage = Usage()
-        for part in order:
-            usage.add(part)
-        found.append(usage.usual())
+def test_totals_do_not_depend_on_the_order():
+    found = [total_usage(order) for order in permutations(PARTS)]
     assert all(one == found[0] for one in found)
     assert list(found[0]) == ["chansey", "snorlax"]
     assert list(found[0]["snorlax"]["moves"].items())[:4] == [("amnesia", 3), ("bodyslam", 2), ("rest", 2), ("a", 1)]
@@ -29,9 +24,8 @@ def test_what_is_usual_does_not_depend_on_the_order():
     assert found[0]["chansey"] == {"ability": {"healer": 1}}
 
 
-def test_what_is_too_rare_is_left_out():
-    usage = Usage()
-    usage.add({"snorlax": {"moves": {"rest": 2, **{f"move{number}": 1 for number in range(100)}}}})
-    moves = usage.usual()["snorlax"]["moves"]
+def test_rare_values_are_left_out():
+    usage = total_usage([{"snorlax": {"moves": {"rest": 2, **{f"move{number}": 1 for number in range(100)}}}}])
+    moves = usage["snorlax"]["moves"]
     assert len(moves) == 64
     assert moves["rest"] == 2

@@ -15,11 +15,12 @@ from learner_setups import (
 )
 
 from nemesis.core.game import FloatArray
+from nemesis.core.masks import unpack_mask
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners import losses
-from nemesis.learners.batch import to_batch
+from nemesis.learners.batch import DecisionOutput, to_batch
 from nemesis.learners.ppo import Targets
-from nemesis.learners.rnad import Anchor, gains, transformation
+from nemesis.learners.rnad import gains, transformation
 
 torch.set_num_threads(1)
 
@@ -70,7 +71,7 @@ def test_the_reward_form_pays_for_staying_near_the_reference():
     """With no result to gain, a decision's return is how much nearer its seat stays than the opponent."""
     policy, trajectories = new_policy(), stale_data()
     quiet = replace(trajectories, result=np.zeros_like(trajectories.result), value=np.zeros_like(trajectories.value))
-    reference = losses.chosen(log_probs_on(policy, trajectories), torch.from_numpy(trajectories.action)).numpy()
+    reference = losses.of_action(log_probs_on(policy, trajectories), torch.from_numpy(trajectories.action)).numpy()
     earned = returns_of(transformation(trajectories, trajectories.log_prob - reference), trajectories)
     assert np.abs(earned).max() > 0.5
     ratio = np.exp(reference - trajectories.log_prob)
@@ -85,18 +86,19 @@ def test_the_reward_form_pays_for_staying_near_the_reference():
 def test_neurd_credits_the_action_that_was_played_and_pulls_all_to_the_anchors():
     policy, trajectories = new_policy(), stale_data()
     batch = to_batch(trajectories, 1, policy, CPU)
-    output = batch.run_all(policy)
+    output = DecisionOutput(torch.arange(batch.decisions), batch.run_all(policy))
     advantage = torch.randn(batch.decisions)
     anchors = [
-        Anchor("one", 0.3, log_probs_on(new_policy(3), trajectories)),
-        Anchor("other", 0.2, losses.uniform_log_probs(batch.mask)),
+        (0.3, log_probs_on(new_policy(3), trajectories)),
+        (0.2, losses.uniform_log_probs(batch.legal(output))),
     ]
+    mask = unpack_mask(trajectories.mask, output.heads.log_probs.shape[1])
     gain = gains(output, batch, Targets(advantage, torch.zeros_like(advantage)), anchors, probability_floor=0.2)
     for row in range(0, batch.decisions, 7):
-        for action in np.flatnonzero(trajectories.mask[row]):
+        for action in np.flatnonzero(mask[row]):
             expected = -sum(
-                anchor.weight * float(output.log_probs[row, action] - anchor.log_probs[row, action])
-                for anchor in anchors
+                weight * float(output.heads.log_probs[row, action] - log_probs[row, action])
+                for weight, log_probs in anchors
             )
             if action == trajectories.action[row]:
                 expected += float(advantage[row]) / max(0.2, float(np.exp(trajectories.log_prob[row])))

@@ -7,7 +7,7 @@ import numpy as np
 
 from nemesis.core.game import Decisions
 from nemesis.games.pokemon.hosts.observer import News, Observer
-from nemesis.play.matches import Player
+from nemesis.play.players import Player
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from nemesis.deploy.pokemon.showdown_client import Booking, Limits, NoBattleErro
 from nemesis.deploy.pokemon.showdown_connection import Connection
 from nemesis.deploy.pokemon.showdown_server import showdown_server
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.play.matches import Player, Score, score
+from nemesis.play.matches import Score, score
+from nemesis.play.players import Player
 
 _NAME = "Nemesis"
 _LONGEST_NAME = 18  # that Showdown takes

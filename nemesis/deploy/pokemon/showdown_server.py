@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nemesis.core.errors import UserError
-from nemesis.games.pokemon.hosts.node import find_node, installed_host
+from nemesis.games.pokemon.node import find_node, installed_host
 
 _ADDRESS = "127.0.0.1"
 _START_LIMIT = 60.0  # seconds

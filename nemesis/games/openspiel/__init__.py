@@ -1,5 +1,5 @@
 """Any two-player zero-sum OpenSpiel game, with exact exploitability where the game is small."""
 
-from nemesis.games.openspiel.game import OpenSpielGame, open_game
+from nemesis.core.family import Family
 
-__all__ = ["OpenSpielGame", "open_game"]
+FAMILY = Family(name="openspiel", example="leduc_poker", open_game="nemesis.games.openspiel.game:open_game")

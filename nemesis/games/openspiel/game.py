@@ -25,7 +25,7 @@ NODE_LIMIT = 300_000
 NUMBER_LIMIT = 20_000_000  # 80 megabytes of views at most
 
 
-def open_game(name: str, node_limit: int = NODE_LIMIT) -> "OpenSpielGame":
+def open_game(name: str, settings: None = None, *, node_limit: int = NODE_LIMIT) -> "OpenSpielGame":  # noqa: ARG001
     """Open a game by OpenSpiel's own notation: `leduc_poker`, `liars_dice(dice_sides=4)`."""
     known = pyspiel.registered_names()
     if (short := name.partition("(")[0]) not in known:

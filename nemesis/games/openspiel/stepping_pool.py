@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from nemesis.core.game import SIDES, Arrays, BoolArray, Decisions, EndReason, IntArray, Results
+from nemesis.core.game import SIDES, Arrays, Decisions, EndReason, IntArray, Results
+from nemesis.core.masks import PackedMask, is_legal, pack_mask
 from nemesis.core.random import generator_state, restore_generator
 from nemesis.games.openspiel.tree import view_of
 
@@ -49,8 +50,7 @@ class SteppingPool:
         return decisions, results
 
     def send(self, actions: IntArray) -> None:
-        legal = (actions >= 0) & self._mask[np.arange(self.slots), actions]
-        if (illegal := np.flatnonzero(~legal)).size:
+        if (illegal := np.flatnonzero(~is_legal(self._mask, actions))).size:
             slot = illegal[0]
             raise ValueError(f"Action {actions[slot]} is not legal in match {self._match[slot]}.")
         for slot, (state, action) in enumerate(zip(self._state, actions.tolist(), strict=True)):
@@ -92,7 +92,7 @@ class SteppingPool:
         ]
 
     def close(self) -> None:
-        """Have nothing to give back."""
+        """Release nothing: OpenSpiel states hold no resources."""
 
     def _end(self, slot: int, returns: list[float], reason: EndReason) -> None:
         self._ended.append((int(self._match[slot]), slot, returns, reason))
@@ -105,9 +105,9 @@ class SteppingPool:
         self._past_chance(state)
         return state
 
-    def _legal(self) -> BoolArray:
-        """Return what may be answered to the waiting decisions: (slot, action)."""
-        return np.array([state.legal_actions_mask() for state in self._state], dtype=np.bool_)
+    def _legal(self) -> PackedMask:
+        """Return the packed legal masks of the waiting decisions: (slot, byte)."""
+        return pack_mask(np.array([state.legal_actions_mask() for state in self._state], dtype=np.bool_))
 
     def _past_chance(self, state: Any) -> None:
         while state.is_chance_node():

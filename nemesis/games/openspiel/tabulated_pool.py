@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nemesis.core.game import Arrays, Decisions, EndReason, IntArray, Results
+from nemesis.core.game import SIDES, Arrays, Decisions, EndReason, IntArray, Results
 from nemesis.core.random import generator_state, restore_generator
 from nemesis.games.openspiel.tree import GameTree
 
@@ -33,7 +33,7 @@ class TabulatedPool:
             slot=np.arange(self.slots),
             seat=tree.seat[self._node],
             view=tree.view[information],
-            mask=tree.mask[information],
+            mask=tree.packed_mask[information],
         )
         return decisions, ended
 
@@ -83,7 +83,7 @@ class TabulatedPool:
         )
 
     def close(self) -> None:
-        """Have nothing to give back."""
+        """Release nothing: arrays hold no resources."""
 
     def _past_chance(self, node: IntArray) -> IntArray:
         """Sample chance until every match stands at a decision or an end."""
@@ -97,4 +97,4 @@ class TabulatedPool:
 
 def _no_results() -> Results:
     none = np.zeros(0, dtype=np.int64)
-    return Results(match=none, slot=none, returns=np.zeros((0, 2), dtype=np.float32), end_reason=none)
+    return Results(match=none, slot=none, returns=np.zeros((0, SIDES), dtype=np.float32), end_reason=none)

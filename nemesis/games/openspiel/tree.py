@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nemesis.core.game import SIDES, BoolArray, FloatArray, IntArray
+from nemesis.core.masks import PackedMask, pack_mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +30,12 @@ class GameTree:
     chance_edge: npt.NDArray[np.float64]  # (edge,) chance index + cumulative probability, ascending over all edges
     chance_child: IntArray  # (edge,) next node
 
-    returns: FloatArray  # (end, seat)
+    returns: FloatArray  # (end, side)
 
     key: tuple[str, ...]  # (information,) OpenSpiel's information state string
     view: FloatArray  # (information, view)
     mask: BoolArray  # (information, action)
+    packed_mask: PackedMask  # (information, byte)
     parent: IntArray  # (information,) the same seat's information state before, −1 at its first decision
     depth: IntArray  # (information,) how many decisions the seat has made before
 
@@ -151,6 +153,7 @@ class _Builder:
         for row, above in enumerate(parent):  # a parent is always found before its children
             depth[row] = depth[above] + 1 if above >= 0 else 0
         seat, information = np.array(self.decision, dtype=np.int64).T
+        mask = np.array(self.masks, dtype=np.bool_)
         return GameTree(
             decisions=decisions,
             chances=chances,
@@ -163,7 +166,8 @@ class _Builder:
             returns=np.array(self.ends, dtype=np.float32),
             key=tuple(self.rows),
             view=np.stack(self.views),
-            mask=np.array(self.masks, dtype=np.bool_),
+            mask=mask,
+            packed_mask=pack_mask(mask),
             parent=parent,
             depth=depth,
         )

@@ -13,7 +13,7 @@ from torch import nn
 from nemesis.core.errors import UserError
 from nemesis.core.game import SIDES, BoolArray, FloatArray, GameSpec, IntArray, MatchPool, Scripted
 from nemesis.games.pokemon.dex.tables import vocabulary
-from nemesis.games.pokemon.formats import Format
+from nemesis.games.pokemon.formats import Format, find_format
 from nemesis.games.pokemon.hosts.host_process import HostError, Setting
 from nemesis.games.pokemon.hosts.observer import Observer
 from nemesis.games.pokemon.hosts.pool import BattlePool, Teams, pair_generator
@@ -137,7 +137,7 @@ class PokemonGame:
     def observer(self) -> Observer:
         """Return what sees battles that are played elsewhere as this game's views; it has a host of its own."""
         (host,) = self._hosts_ready.take([self._setting(slots=1)])
-        return Observer(host, self.format.slots, self.format.brought)
+        return Observer(host)
 
     def replay_reader(self) -> ReplayReader:
         """Return what reads public logs of this game's format; it has a host of its own."""
@@ -211,3 +211,8 @@ class PokemonGame:
     def _teams(self) -> Teams:
         teams = self.team_set
         return GeneratedTeams() if teams is None else SampledTeams(teams, self._settings.team_order == "shuffled")
+
+
+def open_game(name: str, settings: PokemonSettings | None = None) -> PokemonGame:
+    """Open a format by its Showdown id, such as `gen1ou` or `gen9vgc2025regi`."""
+    return PokemonGame(find_format(name), settings or PokemonSettings())

@@ -1,6 +1,6 @@
 """What a run may decide about its Pokémon battles."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -9,6 +9,9 @@ from nemesis.core.settings import Settings
 
 class PokemonSettings(Settings):
     """Settings of the match pool, its teams and its hosts."""
+
+    may_change: ClassVar[tuple[str, ...]] = ("node",)
+    """Settings that a resumed run may change: they do not change what is played."""
 
     hosts: int = Field(2, ge=1, le=256, description="Node processes that simulate the battles of one pool")
     teams: str | None = Field(

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from nemesis.core.errors import UserError
 from nemesis.games.pokemon.dex import tables as dex
-from nemesis.games.pokemon.hosts.node import find_node, installed_host
+from nemesis.games.pokemon.node import find_node, installed_host
 from nemesis.games.pokemon.views import layout
 
 Facts: TypeAlias = Mapping[str, Any]

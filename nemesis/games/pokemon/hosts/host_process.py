@@ -20,10 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import BoolArray, EndReason, IntArray
+from nemesis.core.game import EndReason, IntArray
+from nemesis.core.masks import PackedMask, packed_size
 from nemesis.games.pokemon.dex import tables as dex
 from nemesis.games.pokemon.formats import Format
-from nemesis.games.pokemon.hosts.node import NodeSource, find_node, installed_host
+from nemesis.games.pokemon.node import NodeSource, find_node, installed_host
 from nemesis.games.pokemon.views import layout
 from nemesis.games.pokemon.views.actions import action_space
 
@@ -71,7 +72,7 @@ class Step:
     slot: IntArray  # (n,)
     seat: IntArray  # (n,)
     view: npt.NDArray[np.int16]  # (n, view)
-    mask: BoolArray  # (n, action)
+    mask: PackedMask  # (n, byte)
     ended: list[Ended]
 
 
@@ -133,9 +134,9 @@ class Host:
         )
         if answer["layout"] != sent["version"]:
             raise HostError("The host writes another view record than the one that it was given.")
-        self._space = action_space(facts.slots, facts.brought)
-        if answer["actions"] != self._space.size:
-            raise HostError(f"The host has {answer['actions']} actions, but there are {self._space.size}.")
+        self._actions = action_space(facts.slots, facts.brought).size
+        if answer["actions"] != self._actions:
+            raise HostError(f"The host has {answer['actions']} actions, but there are {self._actions}.")
         self._limit = STEP_LIMIT + SLOT_LIMIT * setting.slots
         self._stepped = False
 
@@ -195,14 +196,13 @@ class Host:
 
     def _read_step(self, body: bytearray) -> Step:
         rows, records = struct.unpack_from("<ii", body)
-        packed = -(-self._space.size // 8)
+        packed = packed_size(self._actions)
         sizes = np.cumsum([8, 8 * rows, 2 * rows * layout.VIEW_SIZE, rows * packed, records])
         if rows < 0 or records < 0 or sizes[-1] != len(body):
             raise ValueError(f"{rows} decisions do not fit {len(body)} bytes")
         places = np.frombuffer(body, "<i4", 2 * rows, 8).reshape(rows, 2).astype(np.int64)
         view = np.frombuffer(body, "<i2", rows * layout.VIEW_SIZE, int(sizes[1])).reshape(rows, layout.VIEW_SIZE)
-        bits = np.frombuffer(body, np.uint8, rows * packed, int(sizes[2])).reshape(rows, packed)
-        mask = self._space.unpack(bits)
+        mask = np.frombuffer(body, np.uint8, rows * packed, int(sizes[2])).reshape(rows, packed)
         ended = [Ended(**record) for record in _parsed(body[sizes[3] :])]
         return Step(places[:, 0], places[:, 1], view, mask, ended)
 

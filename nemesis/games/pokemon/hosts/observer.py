@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import BoolArray, IntArray
+from nemesis.core.game import IntArray
+from nemesis.core.masks import PackedMask
 from nemesis.games.pokemon.hosts.host_process import Host, HostError
 from nemesis.games.pokemon.views import layout
-from nemesis.games.pokemon.views.actions import action_space
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +33,16 @@ class News:
 class Observer:
     """Follows the battles of one format, any number at once."""
 
-    def __init__(self, host: Host, slots: int, brought: int) -> None:
-        """Follow battles with a host that was told their format."""
+    def __init__(self, host: Host) -> None:
+        """Follow battles with a host that was started for their format."""
         self._host = host
-        self._space = action_space(slots, brought)
 
-    def observe(self, news: Sequence[News]) -> tuple[npt.NDArray[np.int16], BoolArray]:
-        """Return view records (n, view) and masks (n, action), one row for each of the news."""
+    def observe(self, news: Sequence[News]) -> tuple[npt.NDArray[np.int16], PackedMask]:
+        """Return view records (n, view) and packed masks (n, byte), one row for each of the news."""
         answer = self._ask("observe", news=[asdict(one) for one in news])
         view = np.frombuffer(base64.b64decode(answer["views"]), "<i2").reshape(len(news), layout.VIEW_SIZE)
-        bits = np.frombuffer(base64.b64decode(answer["masks"]), np.uint8).reshape(len(news), -1)
-        return view.copy(), self._space.unpack(bits)
+        mask = np.frombuffer(base64.b64decode(answer["masks"]), np.uint8).reshape(len(news), -1)
+        return view.copy(), mask.copy()
 
     def choices(self, battles: Sequence[str], actions: IntArray) -> list[str]:
         """Return Showdown's choices for actions (n,) that answer what was observed last in these battles."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import SIDES, Arrays, Decisions, EndReason, IntArray, Results
+from nemesis.core.masks import is_legal
 from nemesis.core.random import generator_state, restore_generator
 from nemesis.games.pokemon.hosts.host_process import Ended, HostError, Setting, Step
 from nemesis.games.pokemon.hosts.warm_hosts import WarmHosts
@@ -105,10 +106,7 @@ class BattlePool:
         step = self._delivered
         if step is None:
             raise RuntimeError("There are no decisions to answer; recv comes first.")
-        rows = np.arange(len(step.slot))
-        legal = (actions >= 0) & (actions < step.mask.shape[1])
-        legal &= step.mask[rows, np.where(legal, actions, 0)]
-        if (illegal := np.flatnonzero(~legal)).size:
+        if (illegal := np.flatnonzero(~is_legal(step.mask, actions))).size:
             row = illegal[0]
             match = self._match[step.slot[row] + self._first_slot[self._turn]]
             raise ValueError(f"Action {actions[row]} is not legal in match {match}.")

@@ -8,7 +8,7 @@ from typing import Any
 
 from nemesis.core.errors import UserError
 from nemesis.games.pokemon.hosts.host_process import Host, HostError, Setting
-from nemesis.games.pokemon.hosts.node import NodeSource
+from nemesis.games.pokemon.node import NodeSource
 
 _TRIES = 3
 

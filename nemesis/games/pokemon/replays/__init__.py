@@ -1,1 +1,1 @@
-"""Public replays: reading human battles, and writing battles to watch."""
+"""Public replays of Pokémon Showdown: reading battles of people, and writing battles to watch."""

@@ -1,7 +1,7 @@
-"""Finished battles as files that a person can watch.
+"""Saved replays: finished battles as files that a person can watch.
 
-The page is the one that Pokémon Showdown saves itself: the battle's log, and the script of its replay viewer, which a
-browser with a network loads to animate it. Without a network the page still shows the battle as text.
+The page is like the one that Pokémon Showdown saves: the battle's log, and the script of its replay viewer, which a
+browser loads from the network to animate the battle. Without a network the page still shows the battle as text.
 """
 
 import html
@@ -37,7 +37,7 @@ h1, .transcript {{ max-width: 1180px; margin: 0 auto 12px; }}
 
 
 def write_replay(battle_format: Format, log: list[str], match: int, folder: Path, names: tuple[str, str]) -> Path:
-    """Write a battle as a page, and as the JSON in which Showdown serves replays; returns the page."""
+    """Write a battle as a page, and as JSON in the form of Showdown's replays; return the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     identity = f"{battle_format.id}-{match}"
     lines = [_named(line, names) for line in log]
@@ -58,7 +58,7 @@ def write_replay(battle_format: Format, log: list[str], match: int, folder: Path
 
 
 def _named(line: str, names: tuple[str, str]) -> str:
-    """Put the players' names in the place of the seats'."""
+    """Replace the names of seats by those of the players."""
     for number, name in enumerate(names, start=1):
         clean = re.sub(r"[|\s]+", " ", name).strip()
         if line.startswith(f"|player|p{number}|"):
@@ -88,10 +88,10 @@ _SENTENCES = {  # by kind of protocol line, with its parts
 
 
 def _transcript(lines: list[str]) -> str:
-    """Tell the battle in short sentences."""
-    told = []
+    """Return the battle as short sentences."""
+    sentences = []
     for line in lines:
         _, kind, *parts = [*line.split("|"), "", "", "", ""]
         if kind in _SENTENCES:
-            told.append(_SENTENCES[kind].format(*(html.escape(part) for part in parts)))
-    return "\n".join(told)
+            sentences.append(_SENTENCES[kind].format(*(html.escape(part) for part in parts)))
+    return "\n".join(sentences)

@@ -1,10 +1,12 @@
-"""Human battles as a learner needs them: public logs become, for each seat, decisions with view, mask and action.
+"""Reads public logs of battles: for each seat, its decisions with view, mask and action.
 
-A public log is what a spectator saw. A host reads it with the view code of training (`host/replay-*.js`): first to its
-end, to learn what each seat knew of its own team, then again, to stop at each decision and write down what the seat saw
-and might do; what happened next tells what it did. An action is given where no other legal one fits what was seen; else
-those that fit are, unless all do. What the log never shows of the own team is marked, field by field, be it filled in
-or not.
+A public log is what a spectator saw. A host reads it twice with the view code that training uses (`host/`). The first
+time it learns what each seat knew about its own team. The second time it stops at each decision and writes what the
+seat saw and which actions were legal. The lines that follow show what the seat did. The action is known if exactly one
+legal action fits them. If several fit, but not all, those are given.
+
+What the log never shows of the own team is guessed (imputed) from usage statistics, or left unknown. It is marked as
+guessed in both cases, field by field.
 """
 
 import json
@@ -19,37 +21,38 @@ import numpy as np
 import numpy.typing as npt
 
 from nemesis.core.game import BoolArray, IntArray
+from nemesis.core.masks import PackedMask, pack_mask, packed_size, unpack_mask
+from nemesis.core.replays import ReplayError, UsageCounts
 from nemesis.games.pokemon.dex.tables import vocabulary
 from nemesis.games.pokemon.formats import Format
 from nemesis.games.pokemon.hosts.host_process import Host, HostError
-from nemesis.games.pokemon.replays.usage import UsageCounts
 from nemesis.games.pokemon.views import layout
 from nemesis.games.pokemon.views.actions import ActionSpace, action_space
 
 _LARGEST_BATCH = 1 << 24  # characters of logs that a host is given at once
-# A host packs masks with the lowest bit first, and datasets keep them with the highest.
+# A host packs masks with the lowest bit first; here the first action is in the highest bit.
 _REVERSED = np.packbits(np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little"), axis=1)[:, 0]
 
 
 class Guessed(IntFlag):
-    """What of an own Pokémon the log does not tell."""
+    """What the log does not show of an own Pokémon, so that it is guessed (imputed) or unknown."""
 
     ITEM = 1
     ABILITY = 2
     MOVES = 4  # at least one
     TERA = 8
-    STATS = 16  # and with them how many HP it has; what share of them is left is known
+    STATS = 16  # and with them its maximum of HP; the share that is left is known
     BROUGHT = 32
     SPECIES = 64
-    MOVE = 128  # the first of its moves; the next three bits are the others'
-    FORME = 2048  # of its species, which the team preview may hide
+    MOVE = 128  # the first of its moves; the next three bits are for the others
+    FORME = 2048  # of its species, which team preview may hide
 
 
 class Read(IntFlag):
-    """Why the choice of a decision is unknown, whatever was seen."""
+    """Why the action of a decision is unknown, whatever the log shows."""
 
-    REQUEST_UNSURE = 1  # whether a Pokémon goes on with its move, or is trapped, cannot be told: the mask may be wrong
-    LATE = 2  # the time was over, so that the server may have chosen
+    REQUEST_UNSURE = 1  # whether a Pokémon is locked into a move or trapped is unknown, so the mask may be wrong
+    LATE = 2  # the time was over, so the server may have chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,54 +60,38 @@ class SeatDecisions:
     """The decisions of one seat, in order."""
 
     view: npt.NDArray[np.int16]  # (n, view)
-    packed: npt.NDArray[np.uint8]  # (n, byte) legal actions, eight in a byte, the highest bit first
-    possible: npt.NDArray[np.uint8]  # (n, byte) which of them fit, where that is not all and not one; else none
+    packed: PackedMask  # (n, byte) legal actions
+    possible: PackedMask  # (n, byte) the legal actions that fit the log, if there are several but not all; else 0
     actions: int  # of the game
-    action: IntArray  # (n,) -1 where it is unknown
-    tick: IntArray  # (n,) decisions of either seat that were made before
+    action: IntArray  # (n,) −1 where it is unknown
+    tick: IntArray  # (n,) number of earlier decisions of the battle, of both seats
     read: npt.NDArray[np.uint8]  # (n,) bits of Read
     guessed: npt.NDArray[np.uint16]  # (n, own Pokémon) bits of Guessed, in the order of the view
 
     @property
     def mask(self) -> BoolArray:
-        """Legal actions (n, action)."""
-        return np.unpackbits(self.packed, axis=1, count=self.actions).view(np.bool_)
+        """Legal actions, unpacked: (n, action)."""
+        return unpack_mask(self.packed, self.actions)
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayBattle:
-    """A battle that could be read."""
+    """A battle that was read."""
 
     id: str
     format: str  # as the log names it
-    winner: int  # seat, or -1
+    winner: int  # seat, or −1
     ending: str  # played, forfeit or timer
     rated: bool
-    players: tuple[str, str]  # their names in lower case, letters and digits alone
-    ratings: tuple[int, int]  # 0 where the log tells none
-    seats: tuple[
-        SeatDecisions | None, SeatDecisions | None
-    ]  # None for a seat that cannot be followed: it had a disguise
-    problems: dict[str, int]  # what does not fit together, by cause
-    unknown: dict[str, int]  # kinds of lines and effects that nobody expected, with how often they came
+    players: tuple[str, str]  # their names in lower case, letters and digits only
+    ratings: tuple[int, int]  # 0 where the log gives none
+    # None for a seat that cannot be followed, because it had a Pokémon in disguise
+    seats: tuple[SeatDecisions | None, SeatDecisions | None]
+    problems: dict[str, int]  # decisions that contradict the log, by cause
+    unknown: dict[str, int]  # kinds of lines and effects that are not supported, with their counts
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayError:
-    """Why a battle could not be read."""
-
-    id: str
-    reason: str  # a name to count by
-    message: str
-    line: int  # from 1, or 0 for the whole
-    rated_to_end: bool = False  # whether it was a rated battle of the format that was played to its end
-
-    def __str__(self) -> str:
-        where = f", line {self.line}" if self.line else ""
-        return f"{self.id}{where}: {self.message}"
-
-
-# What is drawn, or stays unknown, where the log does not tell it.
+# The fields that each flag marks as guessed.
 _GUESSED_FIELDS = {
     Guessed.ITEM: ("item", "item_state"),
     Guessed.ABILITY: ("ability", "base_ability"),
@@ -120,7 +107,7 @@ _SHOWN_HP = 100
 
 @cache
 def _guessed_columns() -> BoolArray:
-    """Return which columns of an own Pokémon are guesses, for every value of its bits: (bits, column)."""
+    """Return which columns of an own Pokémon are guessed, for every value of its bits: (bits, column)."""
     bits = np.arange(2 * Guessed.FORME)[:, None]
     table = np.zeros((len(bits), layout.POKEMON.width), dtype=np.bool_)
     for flag, names in _GUESSED_FIELDS.items():
@@ -132,27 +119,27 @@ def _guessed_columns() -> BoolArray:
 
 
 def guessed_numbers(view: npt.NDArray[np.int16], guessed: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint8]:
-    """Return which numbers of views (n, view) may be wrong since something was guessed, by bits (n, own Pokémon).
+    """Return which numbers of views (n, view) are guessed, or depend on a guess, by bits of Guessed (n, own Pokémon).
 
-    They are packed (n, byte), the highest bit first.
+    They are packed like masks: (n, byte).
     """
     numbers = np.zeros((len(guessed), layout.VIEW_SIZE), dtype=np.bool_)
     own, marks = layout.cut(view).pokemon[:, layout.OWN], layout.cut(numbers).pokemon[:, layout.OWN]
     marks[:] = _guessed_columns()[guessed]
     on_field = own[..., layout.POKEMON.column("active")] > 0
-    # An item or an ability that nobody saw may hold who is on the field to one move, or forbid it some,
+    # An unseen item or ability may lock an active Pokémon into a move, or disable some of its moves,
     bound = on_field & (guessed & (Guessed.ITEM | Guessed.ABILITY) > 0)
     marks[..., layout.POKEMON.columns("move_disabled")] |= bound[..., None]
     marks[..., layout.volatile_column("choicelock")] |= on_field & (guessed & Guessed.ITEM > 0)
-    # and an ability may have cured who is not.
+    # and an unseen ability may have cured a Pokémon on the bench.
     ill = own[..., layout.POKEMON.column("status")] > 0
     for name in ("status", "status_turns"):
         marks[..., layout.POKEMON.column(name)] |= ill & ~on_field & (guessed & Guessed.ABILITY > 0)
-    # Who stays at home is not crowned.
+    # Zacian and Zamazenta change their forme only if they were brought.
     royal = np.isin(own[..., layout.POKEMON.column("base_species")], _royals()) & (guessed & Guessed.BROUGHT > 0)
     for name in ("species", "types", *_MOVE_FIELDS):
         marks[..., layout.POKEMON.columns(name)] |= royal[..., None]
-    return np.packbits(numbers, axis=1)
+    return pack_mask(numbers)
 
 
 @cache
@@ -161,7 +148,7 @@ def _royals() -> IntArray:
 
 
 def without_guesses(view: npt.NDArray[np.int16], guessed: BoolArray) -> npt.NDArray[np.int16]:
-    """Return views (n, view) with guesses (n, view) made unknown; of HP, per cent are told in their place."""
+    """Return views (n, view) in which guessed numbers (n, view) are unknown; guessed HP become percentages."""
     hidden = np.where(guessed, np.int16(0), view)
     own, shown = layout.cut(hidden).pokemon[:, layout.OWN], layout.cut(view).pokemon[:, layout.OWN]
     hp, most = layout.POKEMON.column("hp"), layout.POKEMON.column("max_hp")
@@ -169,7 +156,7 @@ def without_guesses(view: npt.NDArray[np.int16], guessed: BoolArray) -> npt.NDAr
     parts = np.rint(_SHOWN_HP * (shown[..., hp] / np.maximum(shown[..., most], 1)))
     own[..., hp][scaled] = np.maximum(parts, shown[..., hp] > 0)[scaled]
     own[..., most][scaled] = _SHOWN_HP
-    # Of what befell a Pokémon only the lock of a choice item is in doubt, and never told where it is.
+    # Among the volatiles only the lock of a choice item can be guessed, and where it is, it is not set.
     volatiles = layout.POKEMON.columns("volatiles")
     own[..., volatiles] = shown[..., volatiles]
     return hidden
@@ -179,7 +166,7 @@ class ReplayReader:
     """Reads public logs of one format."""
 
     def __init__(self, host: Host, battle_format: Format) -> None:
-        """Read with a host that was told the format."""
+        """Read with a host that was started for the format."""
         self._host = host
         self._space = action_space(battle_format.slots, battle_format.brought)
         codes = {
@@ -187,10 +174,13 @@ class ReplayReader:
             for kind in (Read, Guessed)
         }
         if host.ask("codes") != codes:
-            raise HostError("The host marks what it reads by other bits than those that are known here.")
+            raise HostError("The host marks what it reads with other bits than this version of Nemesis.")
 
     def read(self, logs: Sequence[tuple[str, str]], *, played: bool = False) -> list[ReplayBattle | ReplayError]:
-        """Return what each log (id, text) tells, in order; perhaps only of battles that were played to their end."""
+        """Read each log (id, text), in order.
+
+        With `played`, a battle that was not played to its end is an error.
+        """
         results: list[ReplayBattle | ReplayError] = []
         for batch in _batches(logs):
             body = self._host.read_logs([text for _, text in batch], played=played)
@@ -198,13 +188,13 @@ class ReplayReader:
         return results
 
     def usage(self, logs: Sequence[str], *, played: bool = False) -> UsageCounts:
-        """Return what the logs tell of teams, for `Usage` to add up."""
+        """Return the usage statistics of the teams in the logs, for `total_usage` to add up."""
         counts: UsageCounts = self._host.ask("usage", logs=list(logs), played=played)
         return counts
 
-    def complete(self, usual: UsageCounts) -> None:
-        """From now on, fill in what logs do not tell by drawing from what is usual; it stays marked as guessed."""
-        self._host.ask("complete", usual=usual)
+    def impute(self, usage: UsageCounts) -> None:
+        """From now on, sample what logs do not show from these statistics; it is marked as guessed in any case."""
+        self._host.ask("complete", usual=usage)
 
     def close(self) -> None:
         self._host.close()
@@ -222,59 +212,80 @@ def _batches(logs: Sequence[tuple[str, str]]) -> list[list[tuple[str, str]]]:
     return batches
 
 
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The decisions of all battles of an answer, battle by battle, both seats mixed."""
+
+    view: npt.NDArray[np.int16]
+    packed: PackedMask
+    possible: PackedMask
+    action: npt.NDArray[np.int16]
+    tick: npt.NDArray[np.int16]
+    read: npt.NDArray[np.uint8]
+    seat: npt.NDArray[np.uint8]
+    guessed: npt.NDArray[np.uint16]
+
+    def of_seat(self, battle: slice, seat: int, actions: int) -> SeatDecisions:
+        rows = battle.start + np.flatnonzero(self.seat[battle] == seat)
+        return SeatDecisions(
+            view=self.view[rows],
+            packed=self.packed[rows],
+            possible=self.possible[rows],
+            actions=actions,
+            action=self.action[rows].astype(np.int64),
+            tick=self.tick[rows].astype(np.int64),
+            read=self.read[rows],
+            guessed=self.guessed[rows],
+        )
+
+
 def _unpacked(identities: list[str], body: bytearray, space: ActionSpace) -> list[ReplayBattle | ReplayError]:
-    rows, told = struct.unpack_from("<ii", body)
+    """Return the battles of a host's answer: all rows, column by column, then JSON about each battle."""
+    count, json_size = struct.unpack_from("<ii", body)
     place = 8
 
     def take(kind: str, width: int) -> npt.NDArray[Any]:
         nonlocal place
-        array = np.frombuffer(body, kind, rows * width, place).reshape(rows, width)
+        array = np.frombuffer(body, kind, count * width, place).reshape(count, width)
         place += array.nbytes
         return array
 
-    view = take("<i2", layout.VIEW_SIZE)
-    packed, possible = (_REVERSED[take("u1", -(-space.size // 8))] for _ in range(2))
-    action, tick = take("<i2", 1)[:, 0], take("<i2", 1)[:, 0]
-    read, seat = take("u1", 1)[:, 0], take("u1", 1)[:, 0]
-    guessed = take("<u2", layout.TEAM)
-    battles = json.loads(body[place : place + told])
-    if len(battles) != len(identities) or place + told != len(body):
+    rows = _Rows(
+        view=take("<i2", layout.VIEW_SIZE),
+        packed=_REVERSED[take("u1", packed_size(space.size))],
+        possible=_REVERSED[take("u1", packed_size(space.size))],
+        action=take("<i2", 1)[:, 0],
+        tick=take("<i2", 1)[:, 0],
+        read=take("u1", 1)[:, 0],
+        seat=take("u1", 1)[:, 0],
+        guessed=take("<u2", layout.TEAM),
+    )
+    battles = json.loads(body[place : place + json_size])
+    if len(battles) != len(identities) or place + json_size != len(body):
         raise HostError("The host's answer does not fit the logs that it was given.")
     results: list[ReplayBattle | ReplayError] = []
     end = 0
-    for identity, battle in zip(identities, battles, strict=True):
-        if battle["reason"]:
-            told = (battle[name] for name in ("reason", "message", "line", "rated_to_end"))
-            results.append(ReplayError(identity, *told))
+    for identity, facts in zip(identities, battles, strict=True):
+        if facts["reason"]:
+            error = (facts[name] for name in ("reason", "message", "line", "rated_to_end"))
+            results.append(ReplayError(identity, *error))
             continue
-        start, end = end, end + battle["rows"]
-
-        def decisions(number: int, start: int = start, end: int = end) -> SeatDecisions:
-            own = start + np.flatnonzero(seat[start:end] == number)
-            return SeatDecisions(
-                view[own],
-                packed[own],
-                possible[own],
-                space.size,
-                action[own].astype(np.int64),
-                tick[own].astype(np.int64),
-                read[own],
-                guessed[own],
-            )
-
-        one, other = (decisions(number) if battle["usable"][number] else None for number in range(2))
-        results.append(
-            ReplayBattle(
-                identity,
-                battle["format"],
-                battle["winner"],
-                battle["ending"],
-                battle["rated"],
-                (battle["players"][0], battle["players"][1]),
-                (battle["ratings"][0], battle["ratings"][1]),
-                (one, other),
-                battle["problems"],
-                battle["unknown"],
-            )
-        )
+        start, end = end, end + facts["rows"]
+        results.append(_battle(identity, facts, rows, slice(start, end), space.size))
     return results
+
+
+def _battle(identity: str, facts: dict[str, Any], rows: _Rows, own: slice, actions: int) -> ReplayBattle:
+    one, other = (rows.of_seat(own, seat, actions) if facts["usable"][seat] else None for seat in range(2))
+    return ReplayBattle(
+        id=identity,
+        format=facts["format"],
+        winner=facts["winner"],
+        ending=facts["ending"],
+        rated=facts["rated"],
+        players=(facts["players"][0], facts["players"][1]),
+        ratings=(facts["ratings"][0], facts["ratings"][1]),
+        seats=(one, other),
+        problems=facts["problems"],
+        unknown=facts["unknown"],
+    )

@@ -1,34 +1,26 @@
-"""What is usual in a set of replays, by species, to fill in what a log does not tell of a team.
+"""Usage statistics of replays: how often each species is seen with each move, item, ability, tera type and team mate.
 
-Hosts count what logs tell (`host/replay-usage.js`), and draw from the sums. Counts add up in any order, and have one
-order themselves, so what is drawn does not depend on the order of the replays, or on who counted which.
+Hosts count what logs show, and sample what logs do not show from the totals. Totals do not depend on the order of the
+replays or on which host counted them, so neither do the samples.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable
 
-UsageCounts = Mapping[
-    str, Mapping[str, Mapping[str, int]]
-]  # by species, kind of fact (moves, item, ability, tera, team), id
+from nemesis.core.replays import UsageCounts
 
-_MOST = 64  # ids of a kind that are told: the rest are mistakes and jokes
+_MOST_COMMON = 64  # values that are kept of a species and a kind of fact; rarer ones are mistakes and jokes
 
 
-class Usage:
-    """Counts that grow."""
-
-    def __init__(self) -> None:
-        self._counts: dict[tuple[str, str], Counter[str]] = {}
-
-    def add(self, counts: UsageCounts) -> None:
-        for species, kinds in counts.items():
-            for kind, ids in kinds.items():
-                self._counts.setdefault((species, kind), Counter()).update(ids)
-
-    def usual(self) -> UsageCounts:
-        """Return the sums, of each kind those of the likeliest ids."""
-        usual: dict[str, dict[str, dict[str, int]]] = {}
-        for (species, kind), ids in sorted(self._counts.items()):
-            ranked = sorted(ids, key=lambda one: (-ids[one], one))[:_MOST]
-            usual.setdefault(species, {})[kind] = {one: ids[one] for one in ranked}
-        return usual
+def total_usage(counts: Iterable[UsageCounts]) -> UsageCounts:
+    """Return the sum of counts by species, kind of fact (moves, item, ability, tera, team) and value."""
+    totals: dict[tuple[str, str], Counter[str]] = {}
+    for part in counts:
+        for species, kinds in part.items():
+            for kind, values in kinds.items():
+                totals.setdefault((species, kind), Counter()).update(values)
+    usage: dict[str, dict[str, dict[str, int]]] = {}
+    for (species, kind), values in sorted(totals.items()):
+        ranked = sorted(values, key=lambda value: (-values[value], value))[:_MOST_COMMON]
+        usage.setdefault(species, {})[kind] = {value: values[value] for value in ranked}
+    return usage

@@ -25,7 +25,7 @@ from pydantic import Field
 
 from nemesis.core.config import ConfigError, build_config
 from nemesis.core.settings import Settings
-from nemesis.games.pokemon.hosts.node import HOST, cache_folder
+from nemesis.games.pokemon.node import HOST, cache_folder
 from nemesis.games.pokemon.teams.team_files import (
     MOST_TEAM_BYTES,
     TeamError,

@@ -23,7 +23,7 @@ from filelock import FileLock
 
 from nemesis.core.errors import UserError
 
-HOST = Path(__file__).parent.parent / "host"
+HOST = Path(__file__).parent / "host"
 _MARKER = Path("node_modules", ".nemesis")  # says which lock file the packages were installed from
 _LEAST_VERSION = 20
 _INSTALL_TIMEOUT = 600

@@ -1,0 +1,40 @@
+"""Options that several commands share, and how positional words are told apart."""
+
+# ruff: noqa: PLC0415 (what is slow to import is imported when a command runs)
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+from cyclopts import Parameter
+
+from nemesis.core.errors import UserError
+
+if TYPE_CHECKING:
+    from nemesis.evaluation.entrants import RemotePlayers
+
+Flag: TypeAlias = Annotated[bool, Parameter(negative="", show_default=False)]
+"""An option that is on or off."""
+
+
+def check_least(**options: tuple[int | None, int]) -> None:
+    """Raise unless each option is at least as large as it must be."""
+    for name, (number, least) in options.items():
+        if number is not None and number < least:
+            raise UserError(f"--{name} must be a whole number of at least {least}, not {number}.")
+
+
+def split_settings(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the names of players, and the settings of games among them, such as FAMILY.KEY=VALUE."""
+    from nemesis.games.config import family_settings
+
+    groups = (*family_settings(), "game_settings")
+    settings = [word for word in words if "=" in word and word.partition(".")[0] in groups]
+    return [word for word in words if word not in settings], settings
+
+
+def remote_players() -> "list[RemotePlayers]":
+    """Return the players over servers that the game families bring."""
+    from nemesis.core.plugins import import_attribute
+    from nemesis.games import families
+
+    return [import_attribute(family.remote_players) for family in families().values() if family.remote_players]

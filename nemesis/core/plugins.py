@@ -1,0 +1,53 @@
+"""Code by name: `module:attribute`, wherever a config names a game, a scripted opponent, a learner, an encoder or a reward.
+
+A name is imported when the user gives it, on the command line or in a config file. A name that stands in an opened run,
+population or policy file would run the code of whoever wrote that file, so opening one needs the user's permission.
+"""
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from nemesis.core.errors import UserError
+
+
+def is_import(name: str) -> bool:
+    """Return whether a name has the form module:attribute."""
+    module, _, attribute = name.partition(":")
+    return bool(module) and attribute.isidentifier() and all(part.isidentifier() for part in module.split("."))
+
+
+def import_attribute(name: str) -> Any:
+    """Return what `module:attribute` names; the working directory counts as a place of modules."""
+    module, _, attribute = name.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path and importlib.util.find_spec(module.partition(".")[0]) is None:
+        sys.path.append(here)
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        missing = error.name or module
+        if module == missing or module.startswith(f"{missing}."):
+            raise UserError(
+                f"There is no module '{module}' for {name}; install it, or run this from the folder it is in."
+            ) from error
+        raise UserError(f"{name} cannot be imported: it needs the module '{missing}', which is missing.") from error
+    except Exception as error:
+        raise UserError(f"{name} cannot be imported: {type(error).__name__}: {error}.") from error
+    try:
+        return getattr(found, attribute)
+    except AttributeError:
+        raise UserError(f"The module '{module}' has no attribute '{attribute}', which {name} names.") from None
+
+
+def check_imports(where: object, names: Iterable[str], *, allowed: bool) -> None:
+    """Raise unless the user allows the code that something opened names."""
+    named = [name for name in dict.fromkeys(names) if is_import(name)]
+    if named and not allowed:
+        raise UserError(
+            f"{where} names code to import: {', '.join(named)}. Importing it runs it; if you trust it, pass "
+            "--allow-imports (in Python: allow_imports=True)."
+        )

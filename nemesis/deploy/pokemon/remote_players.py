@@ -1,0 +1,44 @@
+"""Players of poke-env as opponents in tournaments: they meet ours on a local Showdown server."""
+
+from pathlib import Path
+
+import numpy as np
+
+from nemesis.core.errors import UserError
+from nemesis.core.game import Game, is_counted
+from nemesis.deploy.pokemon.poke_env_opponent import PREFIX
+from nemesis.deploy.pokemon.server_matches import SLOTS, Meeting, play_on_server
+from nemesis.deploy.pokemon.showdown_client import Played
+from nemesis.games.pokemon.game import PokemonGame
+from nemesis.games.pokemon.replays.html import write_replay
+from nemesis.play.matches import Score
+from nemesis.play.players import Player
+
+
+class PokeEnvPlayers:
+    """Players by the names of their classes, such as poke-env:SimpleHeuristicsPlayer."""
+
+    prefix = PREFIX
+    slots = SLOTS
+
+    def check(self, game: Game, name: str) -> None:
+        if not isinstance(game, PokemonGame):
+            raise UserError(f"{name} plays Pokémon battles, not {game.spec.name}.")
+
+    def play(
+        self, game: Game, player: Player, name: str, *, matches: int, seed: int, replays: int, folder: Path, ours: str
+    ) -> tuple[Score, list[Path]]:
+        assert isinstance(game, PokemonGame)  # noqa: S101
+        saved: list[Path] = []
+
+        def save(played: Played) -> None:
+            if len(saved) < replays and is_counted(np.array([played.end_reason]))[0]:
+                first, second = (ours, name) if played.booking.challenges else (name, ours)
+                log = [line for line in played.log if line.startswith("|")]
+                saved.append(write_replay(game.format, log, played.booking.match, folder, (first, second)))
+
+        meeting = Meeting(name.removeprefix(PREFIX), matches, seed)
+        return play_on_server(game, player, meeting, save), saved
+
+
+REMOTE_PLAYERS = PokeEnvPlayers()

@@ -1,0 +1,54 @@
+"""The settings that say which game is played: its name, and the settings of the families by their names."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field, create_model
+
+from nemesis.core.game import Game
+from nemesis.core.settings import Settings
+from nemesis.games.registry import families, is_imported, open_game
+
+
+class _GameConfig(Settings):
+    """Which game, and its settings."""
+
+    game: str = Field(
+        description="family:game, for example "
+        + " or ".join(f"{family.name}:{family.example}" for family in families().values())
+        + "; or module:attribute for a game outside the package"
+    )
+    game_settings: dict[str, Any] = Field({}, description="settings of a game that is named as module:attribute")
+
+    def open_game(self) -> Game:
+        settings = {name: getattr(self, name) for name in family_settings()}
+        return open_game(self.game, settings, self.game_settings)
+
+    def imports(self) -> list[str]:
+        """Return the names of code that these settings import."""
+        return [self.game] if is_imported(self.game) else []
+
+
+def family_settings() -> Mapping[str, type[Settings]]:
+    """Return the settings models of families that have settings."""
+    return {family.name: family.settings for family in families().values() if family.settings is not None}
+
+
+if TYPE_CHECKING:
+
+    class GameConfig(_GameConfig):
+        """The game with the settings of all families, each a group of its own."""
+
+else:
+    GameConfig = create_model(
+        "GameConfig",
+        __base__=_GameConfig,
+        __doc__=_GameConfig.__doc__,
+        __module__=__name__,
+        **{name: (model, model()) for name, model in family_settings().items()},
+    )
+
+
+def game_config_of(config: Mapping[str, Any]) -> GameConfig:
+    """Return the part of a run's whole config that says which game it plays."""
+    return GameConfig.model_validate({name: config[name] for name in GameConfig.model_fields if name in config})

@@ -1,0 +1,50 @@
+"""What the family adds to the command line: `nemesis teams`, and its rows of `nemesis doctor`."""
+
+# ruff: noqa: PLC0415 (what is slow to import is imported when a command runs)
+
+from collections.abc import Sequence
+
+from cyclopts import App
+
+
+def commands() -> Sequence[App]:
+    teams = App(name="teams", help="Check teams for Pokémon battles.")
+    teams.command(check, usage="nemesis teams check FORMAT [SOURCE ...]")
+    return (teams,)
+
+
+def check(battle_format: str, /, *sources: str) -> int:
+    """Check teams with the simulator's own validator.
+
+    Args:
+        battle_format: such as gen9ou
+        sources: files or folders of teams, or names of shipped sets; the format's own set unless given
+    """
+    from nemesis.games.pokemon.formats import find_format
+    from nemesis.games.pokemon.hosts.warm_hosts import WarmHosts
+    from nemesis.games.pokemon.teams.team_sets import problem_lines, validate_teams
+
+    known = find_format(battle_format).id
+    hosts = WarmHosts("bundled")
+    all_valid = True
+    for source in sources or (known,):
+        validated = validate_teams(known, source, hosts.check_teams)
+        invalid = [each for each in validated if each.problems]
+        print(f"{source}: {len(validated) - len(invalid)} of {len(validated)} teams are valid in {known}")
+        for line in problem_lines(invalid):
+            print(f"  {line}")
+        all_valid = all_valid and not invalid
+    return 0 if all_valid else 1
+
+
+def checks() -> list[tuple[str, str]]:
+    """Return what `nemesis doctor` says about the simulator."""
+    from nemesis.core.errors import UserError
+    from nemesis.games.pokemon.node import find_node, is_installed, node_version
+
+    try:
+        node = find_node("bundled")
+    except UserError as error:
+        return [("Pokémon simulator", str(error))]
+    state = "ready" if is_installed() else "not installed yet; the first battle or `make` installs it"
+    return [("Pokémon simulator", f"{state}, Node {node_version(node)}")]

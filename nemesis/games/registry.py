@@ -1,0 +1,94 @@
+"""The registry of game families: those of this package, and those that installed packages bring as entry points."""
+
+import logging
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any
+
+from pydantic import ValidationError
+
+from nemesis.core.config import build_config
+from nemesis.core.errors import UserError
+from nemesis.core.family import Family
+from nemesis.core.game import Game
+from nemesis.core.plugins import import_attribute, is_import
+from nemesis.core.settings import Settings
+
+GROUP = "nemesis.games"
+_BUILT_IN = ("nemesis.games.openspiel:FAMILY", "nemesis.games.pokemon:FAMILY")
+_log = logging.getLogger(__name__)
+
+
+@cache
+def families() -> Mapping[str, Family]:
+    """Return all registered families by name; an entry point that does not load is left out with a warning."""
+    found: dict[str, Family] = {}
+    for name in _BUILT_IN:
+        family: Family = import_attribute(name)
+        found[family.name] = family
+    for point in entry_points(group=GROUP):
+        try:
+            family = point.load()
+            if not isinstance(family, Family):
+                raise TypeError(f"it is a {type(family).__name__}, not a nemesis.core.family.Family")  # noqa: TRY301
+        except Exception as error:  # somebody else's code
+            _log.warning("The game family '%s' (%s) cannot be loaded: %s", point.name, point.value, error)
+            continue
+        if found.setdefault(family.name, family) is not family:
+            _log.warning("The game family '%s' of %s is left out: its name is taken.", family.name, point.value)
+    return found
+
+
+def family_of(game: str) -> Family | None:
+    """Return the family of a game's name; None for one that is named as module:attribute."""
+    return families().get(game.partition(":")[0])
+
+
+def is_imported(game: str) -> bool:
+    """Return whether opening this game imports code that it names."""
+    return family_of(game) is None and is_import(game)
+
+
+def open_game(
+    name: str, settings: Mapping[str, Settings] | None = None, game_settings: Mapping[str, Any] | None = None
+) -> Game:
+    """Return the game of a name such as `openspiel:leduc_poker`, `pokemon:gen1ou` or `my_module:MyGame`.
+
+    `settings` are those of families, by name; a family that is not among them has its defaults. `game_settings` are
+    those of a game that is named as module:attribute.
+    """
+    family = family_of(name)
+    rest = name.partition(":")[2]
+    if family is not None and rest:
+        opener = import_attribute(family.open_game)
+        opened: Game = opener(rest, (settings or {}).get(family.name))
+        return opened
+    if not is_import(name):
+        examples = " or ".join(f"{family.name}:{family.example}" for family in families().values())
+        raise UserError(
+            f"'{name}' names no game. A game is written as family:game, for example {examples}, or as "
+            "module:attribute for one of your own."
+        )
+    return _open_imported(name, game_settings or {})
+
+
+def _open_imported(name: str, game_settings: Mapping[str, Any]) -> Game:
+    """Return a game outside the package: a class or function that takes nothing, or the settings that it declares."""
+    maker = import_attribute(name)
+    model = getattr(maker, "settings_model", None)
+    if model is None:
+        if game_settings:
+            raise UserError(f"{name} takes no game_settings; leave them out.")
+        game = maker()
+    else:
+        try:
+            game = maker(build_config(model, game_settings))
+        except ValidationError as error:
+            raise UserError(f"The game_settings of {name} are wrong: {error}") from error
+    if (own := game.spec.name) != name:
+        raise UserError(
+            f"The spec of {name} calls it '{own}'; its spec.name must be '{name}', so that it is found again."
+        )
+    opened: Game = game
+    return opened
