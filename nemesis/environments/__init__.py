@@ -49,7 +49,7 @@ def aec_env(
 def parallel_env(
     game: str | Game, *, illegal_action: IllegalAction = "raise", settings: Mapping[str, Any] | None = None
 ) -> "MatchParallelEnv":
-    """Return a PettingZoo parallel environment: all seats act at the same time. The arguments are those of `aec_env`."""
+    """Return a PettingZoo parallel environment: all seats act in every step. The arguments are those of `aec_env`."""
     from nemesis.environments.parallel import MatchParallelEnv  # noqa: PLC0415
 
     return MatchParallelEnv(game, illegal_action=illegal_action, settings=settings)

@@ -35,6 +35,7 @@ class MatchAECEnv(AECEnv[str, Observation, int]):
         self.render_mode = None
         self.possible_agents = agent_names(spec.seats)
         self.agents: list[str] = []
+        self.agent_selection = ""
         self.observation_spaces = {
             agent: Dict({"observation": view_space(spec), "action_mask": mask_space(spec)})
             for agent in self.possible_agents
@@ -49,7 +50,7 @@ class MatchAECEnv(AECEnv[str, Observation, int]):
     def observation_space(self, agent: str) -> Dict:
         return self.observation_spaces[agent]
 
-    def action_space(self, agent: str) -> Discrete:
+    def action_space(self, agent: str) -> "Discrete[np.int64]":
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:  # noqa: ARG002

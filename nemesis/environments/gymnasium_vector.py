@@ -77,7 +77,8 @@ class MatchVectorEnv(VectorEnv[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[A
         ended = step.terminated | step.truncated
         if ended.any():
             view = np.where(ended[:, None], step.final_view, 0).astype(step.view.dtype)
-            reason = np.where(ended, _REASON_NAMES[step.end_reason], None)
+            reason = _REASON_NAMES[step.end_reason]
+            reason[~ended] = None
             info |= {"final_obs": view, "_final_obs": ended, "_final_info": ended}
             info["final_info"] = {"end_reason": reason, "_end_reason": ended}
         if step.illegal.any():

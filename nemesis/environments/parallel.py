@@ -46,7 +46,7 @@ class MatchParallelEnv(ParallelEnv[str, Observation, int]):
     def observation_space(self, agent: str) -> Dict:
         return self.observation_spaces[agent]
 
-    def action_space(self, agent: str) -> Discrete:
+    def action_space(self, agent: str) -> "Discrete[np.int64]":
         return self.action_spaces[agent]
 
     def reset(
@@ -61,9 +61,7 @@ class MatchParallelEnv(ParallelEnv[str, Observation, int]):
 
     def step(
         self, actions: Mapping[str, int]
-    ) -> tuple[
-        dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]
-    ]:
+    ) -> tuple[dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
         match = self._match
         if not self.agents:
             raise RuntimeError("There is no match to act in; call reset first.")

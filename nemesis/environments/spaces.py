@@ -46,7 +46,7 @@ def mask_space(spec: GameSpec) -> Box:
     return Box(0, 1, (spec.actions,), MASK_TYPE)
 
 
-def action_space(spec: GameSpec) -> Discrete:
+def action_space(spec: GameSpec) -> "Discrete[np.int64]":
     """Return the space of actions."""
     return Discrete(spec.actions)
 

@@ -26,6 +26,7 @@ from nemesis.core.game import (
     Results,
     Scripted,
 )
+from nemesis.core.masks import pack_mask
 
 BREATH = 3  # the action of catching breath; the others are how hard to strike
 HIT_POINTS = 8
@@ -150,7 +151,7 @@ class DuelPool:
         table = np.array([(match, slot, reason) for match, slot, _, reason in ended], dtype=np.int64).reshape(-1, 3)
         returns = np.array([returns for _, _, returns, _ in ended], dtype=np.float32).reshape(-1, SIDES)
         results = Results(table[:, 0], table[:, 1], returns, table[:, 2])
-        return Decisions(number, slot.copy(), seat.copy(), view, mask.astype(np.bool_)), results
+        return Decisions(number, slot.copy(), seat.copy(), view, pack_mask(mask.astype(np.bool_))), results
 
     def send(self, actions: IntArray) -> None:
         assert len(actions) == len(self._asked)

@@ -4,9 +4,11 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
 
 import gymnasium
 import numpy as np
@@ -18,7 +20,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import Decisions, EndReason, GameSpec, IntArray, Results
+from nemesis.core.game import Decisions, EndReason, GameSpec, IntArray, Results, Scripted
 from nemesis.core.masks import pack_mask, unpack_mask
 from nemesis.environments import aec_env, gymnasium_env, gymnasium_vector_env, parallel_env
 from nemesis.environments.gymnasium_single import MatchEnv
@@ -48,7 +50,7 @@ class Laps:
     """
 
     spec = GameSpec("laps", view_size=2, actions=3, utility_scale=2.0, view_bytes=4, view_version="1", seats=4)
-    scripted = {}
+    scripted: Mapping[str, Scripted] = MappingProxyType({})
 
     def pool(self, slots: int, seed: int) -> "LapsPool":  # noqa: ARG002
         return LapsPool(slots)
@@ -236,13 +238,12 @@ def test_an_illegal_action_raises_and_changes_nothing() -> None:
         with pytest.raises(ValueError, match=f"Action {action} of environment 0 is not legal; choose one where"):
             env.step(action)
     env.step(0)
+    aec, parallel = aec_env(Duel()), parallel_env(Duel())
+    aec.reset()
+    parallel.reset()
     with pytest.raises(ValueError, match="Action 3 of seat_0 is not legal"):
-        aec = aec_env(Duel())
-        aec.reset()
         aec.step(3)
     with pytest.raises(ValueError, match="Action None of seat_1 is not legal"):
-        parallel = parallel_env(Duel())
-        parallel.reset()
         parallel.step({"seat_0": 0})
     with pytest.raises(UserError, match="illegal_action is one of raise, random, lose, not 'pass'"):
         gymnasium_env(Duel(), illegal_action="pass")
@@ -313,7 +314,9 @@ def test_opponents_are_named_loaded_or_given(opponent: str | FirstLegal, tmp_pat
 
 
 def test_an_unknown_opponent_is_refused_with_a_sentence() -> None:
-    with pytest.raises(UserError, match="There is no opponent 'brave': duel has random, timid, bold, there is no policy"):
+    with pytest.raises(
+        UserError, match="There is no opponent 'brave': duel has random, timid, bold, there is no policy"
+    ):
         gymnasium_env(Duel(), "brave")
     with pytest.raises(UserError, match="has seats 0 to 1, and no seat 2"):
         gymnasium_env(KUHN, seat=2)
@@ -440,7 +443,7 @@ def test_a_match_of_a_vector_is_that_of_the_single_environment_where_it_follows_
 
 
 def test_a_vector_with_chance_plays_the_same_distribution_as_the_single_environment() -> None:
-    game, matches = "openspiel:leduc_poker", 3000
+    game, matches = "openspiel:leduc_poker", 1500
     generator = np.random.default_rng(0)
     single, vector = gymnasium_env(game, seat=None), gymnasium_vector_env(game, 50, seat=None)
     _, info = single.reset(seed=0)
