@@ -38,7 +38,7 @@ def compare(battles: int, seed: int, formats: list[str] | None) -> dict[str, Any
     node = find_node("bundled")
     command = [
         str(node.node),
-        str(installed_host(node) / "identity.js"),
+        str(installed_host(node) / "tools/identity.js"),
         "--battles",
         str(battles),
         "--seed",

@@ -7,10 +7,10 @@ Side by side, each free to use the whole machine, with the same teams and unifor
               arrays: the view record and the legal mask
 A decision is one answer of one seat to one request. Seconds are those of the clock, after a warm-up.
 
-The limit: the stock and the overlaid simulator alone on one core, with nothing tracked, encoded or sent (host/speed.js,
-per second of the processor that the simulator itself uses). The share of the limit is that of a pool with one host, by
-the clock and per second of that host's processor time. The costs are the parts of that host's time, by its own clock;
-`waiting` is for actions to come.
+The limit: the stock and the overlaid simulator alone on one core, with nothing tracked, encoded or sent
+(host/tools/speed.js, per second of the processor that the simulator itself uses). The share of the limit is that of a
+pool with one host, by the clock and per second of that host's processor time. The costs are the parts of that host's
+time, by its own clock; `waiting` is for actions to come.
 """
 
 import json
@@ -213,7 +213,7 @@ def format_teams(battle_format: str) -> Sequence[str]:
 def _alone(battle_format: str, overlay: bool, teams: Sequence[str], seconds: float, seed: int) -> float:
     """Return the decisions a second of a simulator that does nothing else."""
     node = find_node("bundled")
-    command = [str(node.node), str(installed_host(node) / "speed.js"), "--format", battle_format]
+    command = [str(node.node), str(installed_host(node) / "tools/speed.js"), "--format", battle_format]
     shape = find_format(battle_format)
     command += ["--slots", str(shape.slots), "--brought", str(shape.brought)]
     command += ["--seconds", str(seconds), "--seed", str(seed), "--overlay", str(int(overlay))]

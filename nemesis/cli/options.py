@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from nemesis.core.errors import UserError
 
 if TYPE_CHECKING:
+    from nemesis.core.replays import ReplayFamily
     from nemesis.evaluation.entrants import RemotePlayers
 
 Flag: TypeAlias = Annotated[bool, Parameter(negative="", show_default=False)]
@@ -38,3 +39,18 @@ def remote_players() -> "list[RemotePlayers]":
     from nemesis.games import families
 
     return [import_attribute(family.remote_players) for family in families().values() if family.remote_players]
+
+
+def replay_family(name: str | None) -> "ReplayFamily":
+    """Return what reads the replays of a family of games; the name may be left out where only one can."""
+    from nemesis.core.plugins import import_attribute
+    from nemesis.games import families
+
+    readable = {family.name: family.replays for family in families().values() if family.replays}
+    if name is None and len(readable) == 1:
+        name = next(iter(readable))
+    if name not in readable:
+        wrong = "Several families can read replays" if name is None else f"{name} has no public replays"
+        raise UserError(f"{wrong}; name one with --family: {', '.join(readable)}.")
+    found: ReplayFamily = import_attribute(readable[name])
+    return found

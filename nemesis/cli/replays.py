@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from nemesis.cli.options import Flag, replay_family
 from nemesis.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -25,19 +26,21 @@ def import_replays(
     *others: Path,
     out: Path,
     format: str | None = None,  # noqa: A002 (it is the option's name)
-    add: Annotated[bool, Parameter(negative="", show_default=False)] = False,
-    keep_unfinished: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    family: str | None = None,
+    add: Flag = False,
+    keep_unfinished: Flag = False,
     imputation: Annotated[bool, Parameter(show_default=False)] = True,
     processes: int | None = None,
     json: Path | None = None,
 ) -> None:
-    """Turn public replays of Pokémon Showdown into a dataset of what both players saw and chose.
+    """Turn public replays of people's matches into a dataset of what all seats saw and chose.
 
     Args:
         source: file or folder of replays: .json, .jsonl, .html or .log, or one of these with .gz
         others: more files and folders
         out: folder of the dataset
-        format: such as gen9ou; by default that of the first replay
+        format: game of the family that is imported; by default that of the first replay
+        family: family of games, where several can read replays
         add: continue an existing dataset, finished or not; battles that it already has are not read again
         keep_unfinished: also use battles that ended by forfeit or timer
         imputation: impute what a log does not show of a team from usage statistics; it is marked as guessed either way
@@ -50,9 +53,6 @@ def import_replays(
         raise UserError(f"{json} is not a file in an existing folder; name another --json.")
     from nemesis.data import replay_import
 
-    # The one line that names a game: it becomes a lookup in the registry of game families.
-    from nemesis.games.pokemon.replays.family import REPLAYS
-
     with _progress_bar() as bar:
         task = bar.add_task("starting", total=1.0)
 
@@ -61,7 +61,7 @@ def import_replays(
             bar.update(task, completed=share, description=done if report.read else "counting usage")
 
         report = replay_import.import_replays(
-            REPLAYS,
+            replay_family(family),
             [source, *others],
             out,
             format_name=format,

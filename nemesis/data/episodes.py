@@ -18,7 +18,7 @@ from nemesis.core.trajectory import Trajectories
 Bytes = npt.NDArray[np.uint8]
 Texts = npt.NDArray[np.str_]
 
-ENDINGS = ("played", "forfeit", "timer")  # by the rules, by forfeit, or because a player ran out of time
+ENDINGS = ("played", "forfeit", "timer", "truncated")  # by the rules, by forfeit, out of time, or by a limit
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from nemesis.core.game import Game
 from nemesis.core.interrupts import Stop
 from nemesis.core.trajectory import Trajectories
 from nemesis.data.config import DataConfig
-from nemesis.data.validation import read_validation
+from nemesis.data.validation_data import read_split
 from nemesis.evaluation.config import EvaluationConfig
 from nemesis.evaluation.replays import NoReplaysError, save_replays
 from nemesis.evaluation.strength import measure
@@ -137,4 +137,4 @@ class RunEvaluator:
     def _validation_data(self) -> list[Trajectories]:
         """The episodes of the validation split, read when they are first needed."""
         data = self._settings.data
-        return read_validation(data, self._game) if data.sources and data.validation else []
+        return read_split(data, self._game) if data.sources and data.validation else []

@@ -9,8 +9,8 @@ from nemesis.core.settings import Names, Settings
 from nemesis.data.config import DataConfig
 from nemesis.evaluation.config import EvaluationConfig
 from nemesis.games.config import GameConfig
-from nemesis.learners.actor_critic import ActorCriticConfig
 from nemesis.learners.behaviour_cloning import BehaviourCloningConfig
+from nemesis.learners.learner import LearnerConfig as SharedLearnerConfig
 from nemesis.learners.offline import OfflineConfig
 from nemesis.learners.portfolio import PortfolioConfig
 from nemesis.learners.ppo import PPOConfig
@@ -23,7 +23,7 @@ from nemesis.storage.metrics import TrackingConfig
 IMPORTED = "imported"
 
 
-class ImportedLearnerConfig(ActorCriticConfig):
+class ImportedLearnerConfig(SharedLearnerConfig):
     """Settings of a learner outside the package, which learner.algorithm=module:attribute names."""
 
     algorithm: Literal["imported"] = Field("imported", description="which learner")
@@ -41,7 +41,7 @@ def _imported_learner(value: Any) -> Any:
     """Let learner.algorithm be module:attribute; settings that not all learners share are those of the class."""
     if not isinstance(value, dict) or not is_import(str(value.get("algorithm", ""))):
         return value
-    shared = {name: one for name, one in value.items() if name in ActorCriticConfig.model_fields}
+    shared = {name: one for name, one in value.items() if name in SharedLearnerConfig.model_fields}
     own = {name: one for name, one in value.items() if name not in (*shared, "algorithm")}
     return {"algorithm": IMPORTED, "name": value["algorithm"], "settings": own, **shared}
 

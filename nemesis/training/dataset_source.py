@@ -41,7 +41,7 @@ class DatasetSource:
         started = perf_counter()
         batch = self._feed.take()
         self._check(batch)
-        self._counts.decisions = self._feed.drawn
+        self._counts.decisions = self._feed.decisions
         self._clock.wait += perf_counter() - started
         return Experience({MAIN: batch})
 

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from nemesis.actors import parallel
-from nemesis.actors.parallel import ParallelCollection
+from nemesis.actors.parallel import ParallelSource
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
 from nemesis.core.interrupts import StoppedError
@@ -43,10 +43,10 @@ def config(*overrides: str) -> RunConfig:
 
 
 @contextmanager
-def collecting(tmp_path: Path, *overrides: str) -> Iterator[tuple[Run, ParallelCollection]]:
+def collecting(tmp_path: Path, *overrides: str) -> Iterator[tuple[Run, ParallelSource]]:
     with closing(Run(config(*overrides), tmp_path)) as run:
-        assert isinstance(run.collection, ParallelCollection)
-        yield run, run.collection
+        assert isinstance(run.source, ParallelSource)
+        yield run, run.source
 
 
 def alive(pid: int) -> bool:
@@ -191,7 +191,7 @@ def test_no_two_actors_play_matches_of_the_same_number_or_seed(tmp_path: Path):
     assert not {match >> 40 for match, _ in first} & {match >> 40 for match, _ in later}
 
 
-def _by_all_actors(collection: ParallelCollection) -> list[tuple[int, int]]:
+def _by_all_actors(collection: ParallelSource) -> list[tuple[int, int]]:
     """Collect until two actors have handed over episodes, one of which may be slow to start; returns match and seat."""
     played: list[tuple[int, int]] = []
     deadline = time.monotonic() + 30

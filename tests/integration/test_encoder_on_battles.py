@@ -1,4 +1,4 @@
-"""The encoder on records of real battles: what it is told to rely on holds, and its answers follow the battle."""
+"""The encoder on records of real battles: its assumptions hold, and its outputs are valid."""
 
 from functools import cache
 
@@ -20,16 +20,16 @@ FORMATS = ("gen1randombattle", "gen9ou", "gen9vgc2025regi", "gen9randomdoublesba
 
 @cache
 def played(name: str) -> tuple[PokemonGame, np.ndarray, np.ndarray]:
-    """Return a game, and the views and masks of some hundred decisions by chance."""
+    """Return a game, and the views and masks of a few hundred random decisions."""
     game = open_game(f"pokemon:{name}")
     assert isinstance(game, PokemonGame)
-    pool, actor = game.pool(16, seed=1), RandomPlayer(seed=1)
+    pool, player = game.pool(16, seed=1), RandomPlayer(seed=1)
     views, masks = [], []
     for _ in range(60):
         decisions, _ = pool.recv()
         views.append(decisions.view.copy())
         masks.append(decisions.mask.copy())
-        pool.send(actor.act(decisions).action)
+        pool.send(player.act(decisions).action)
     pool.close()
     return game, np.concatenate(views), np.concatenate(masks)
 
@@ -44,7 +44,7 @@ def new_policy(game: PokemonGame) -> Policy:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_own_active_pokemon_stand_at_the_place_of_their_slot_and_foes_once_in_each(name: str):
+def test_own_active_pokemon_come_first_and_each_slot_has_one_foe_at_most(name: str):
     game, view, _ = played(name)
     active = cut(view).pokemon[..., POKEMON.column("active")]
     place = np.arange(active.shape[-1]) + 1
@@ -57,7 +57,7 @@ def test_own_active_pokemon_stand_at_the_place_of_their_slot_and_foes_once_in_ea
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_legal_action_of_a_battle_gets_a_score_of_its_own(name: str):
+def test_legal_actions_of_a_battle_have_distinct_probabilities(name: str):
     game, view, mask = played(name)
     with torch.inference_mode():
         output = new_policy(game).step(torch.from_numpy(view), torch.from_numpy(mask), torch.zeros(len(view), 0))
@@ -73,13 +73,13 @@ def test_every_legal_action_of_a_battle_gets_a_score_of_its_own(name: str):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_estimates_say_that_some_moves_hurt_and_none_more_than_twice_over(name: str):
+def test_estimated_damage_is_plausible_and_at_most_twice_the_hp(name: str):
     game, view, _ = played(name)
     encoder = game.encoder(64)
     with torch.inference_mode():
         numbers = torch.from_numpy(view).float()
-        matchups = encoder.matchups(numbers, encoder.standing(numbers))
-    damage = matchups.aims[:, OWN, ..., 0].numpy()
+        matchups = encoder.matchups(numbers, encoder.team_state(numbers))
+    damage = matchups.effects[:, OWN, ..., 0].numpy()
     assert all(torch.isfinite(part.float()).all() for part in matchups)
     assert damage.min() >= 0
     assert damage.max() <= 2

@@ -1,4 +1,4 @@
-"""The damage estimate against the simulator's own formula, on attacks that came up in random battles."""
+"""The damage estimate against the simulator's own formula, on attacks from random battles."""
 
 import json
 import subprocess
@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nemesis.games.pokemon.damage.battlers import Field, read_fighters
 from nemesis.games.pokemon.damage.formula import Estimator
+from nemesis.games.pokemon.damage.pokemon_batch import Battlefield, read_side
 from nemesis.games.pokemon.dex import tables as dex
 from nemesis.games.pokemon.node import find_node, installed_host
 from nemesis.games.pokemon.views import layout
@@ -17,7 +17,7 @@ from nemesis.games.pokemon.views.layout import FOE, OWN, POKEMON, POSITION, SIDE
 CASES = Path(__file__).with_name("damage_cases.mjs")
 BATTLES = 5
 IDS = {kind: {name: number for number, name in enumerate(getattr(dex.vocabulary(), kind), 1)} for kind in dex.KINDS}
-# The simulator's formula alone does not know that these fail, or what they return.
+# The simulator's formula alone does not include when these fail, or the damage that they return.
 OUTSIDE = {"poltergeist", "fakeout", "firstimpression", "dreameater", "steelroller", "counter", "mirrorcoat", "bide"}
 
 
@@ -29,7 +29,7 @@ def cases_of(battle_format):
 
 
 def views_of(cases):
-    """Write the cases into records in which nothing is hidden, the attacker as the own side's first Pokémon."""
+    """Write the cases into records without hidden information, the attacker as the first own Pokémon."""
     view = np.zeros((len(cases), layout.VIEW_SIZE), np.int16)
     parts = cut(view)
     for row, case in enumerate(cases):
@@ -70,15 +70,15 @@ def test_estimate_agrees_with_the_simulator(battle_format, mod):
     cases = cases_of(battle_format)
     parts = views_of(cases)
     estimator = Estimator(mod)
-    field = Field.read(parts, 1)
-    attackers = read_fighters(parts, OWN, estimator.tables, field).members(slice(0, 1))
-    defenders = read_fighters(parts, FOE, estimator.tables, field).members(slice(0, 1))
-    damage = estimator.estimate(attackers, estimator.moves(attackers["moves"][..., :1]), defenders)
+    field = Battlefield.read(parts, 1)
+    attackers = read_side(parts, OWN, estimator.tables, field).select(slice(0, 1))
+    defenders = read_side(parts, FOE, estimator.tables, field).select(slice(0, 1))
+    damage = estimator.estimate(attackers, estimator.moves.read(attackers["moves"][..., :1]), defenders)
 
     hp = np.array([case["defender"]["max_hp"] for case in cases])
     hits = estimator.tables.moves["hits"][[IDS["moves"][case["move"]] for case in cases]]
     once = hits[:, 1] == 1  # the simulator was asked for one hit
-    estimated, exact = (damage.share[:, 0, 0, 0] * hp)[once], np.array([case["damage"] for case in cases])[once]
+    estimated, exact = (damage.fraction[:, 0, 0, 0] * hp)[once], np.array([case["damage"] for case in cases])[once]
     assert len(exact) > 300
     assert np.mean((estimated > 0) == (exact > 0)) > 0.985
     both = (estimated > 0) & (exact > 0)

@@ -1,6 +1,8 @@
 """The Node side: its types, its lock file and its set-up."""
 
 import json
+import os
+import shutil
 import subprocess
 
 import numpy as np
@@ -8,9 +10,8 @@ import pytest
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import EndReason
-from nemesis.games.pokemon import formats
+from nemesis.games.pokemon import formats, node
 from nemesis.games.pokemon.hosts import host_process as bridge
-from nemesis.games.pokemon import node
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def test_lock_file_pins_the_simulator_and_names_no_address():
 
 def test_facts_of_the_formats_are_those_of_the_package(ready):
     found, folder = ready
-    fresh = subprocess.run([found.node, folder / "formats.js"], capture_output=True, text=True, check=True).stdout
+    fresh = subprocess.run([found.node, folder / "tools/formats.js"], capture_output=True, text=True, check=True).stdout
     assert json.loads(fresh) == formats._facts()
 
 
@@ -48,6 +49,30 @@ def test_unreachable_registry_is_said_in_a_sentence(tmp_path, ready):
     )
     with pytest.raises(UserError, match="registry cannot be reached"):
         node._install(found, tmp_path, development=False)
+
+
+def test_read_only_host_runs_from_a_copy_with_its_folders(tmp_path, monkeypatch):
+    package = tmp_path / "host"
+    shutil.copytree(node.HOST, package, ignore=shutil.ignore_patterns("node_modules"))
+    (package / "node_modules" / "left-pad.js").mkdir(parents=True)
+    (package / "node_modules" / "left-pad.js" / "index.js").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(node, "HOST", package)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    copy = node._host_folder()
+    assert copy.parent == node.cache_folder()
+
+    def sources(folder):
+        found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+        return {path: (folder / path).read_bytes() for path in found if path.parts[0] != "node_modules"}
+
+    wanted = {path: text for path, text in sources(package).items() if path.name != ".install.lock"}
+    assert sources(copy) == wanted
+    assert not (copy / "node_modules").exists()
+    assert node._host_folder() == copy
+    with (package / "battle" / "match.js").open("a") as file:
+        file.write("// another version\n")
+    assert node._host_folder() != copy
 
 
 def test_old_system_node_is_refused(tmp_path, monkeypatch):

@@ -10,8 +10,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from nemesis.games.pokemon.formats import find_format
 from nemesis.games.pokemon import node
+from nemesis.games.pokemon.formats import find_format
 from nemesis.games.pokemon.views.actions import TURNS, action_space
 
 BATTLES = int(os.environ.get("NEMESIS_LEGALITY_BATTLES", "1"))
@@ -26,7 +26,7 @@ FORMATS = [
 @pytest.fixture(scope="module")
 def ask():
     found = node.find_node("bundled")
-    command = [found.node, node.installed_host(found) / "legality.js"]
+    command = [found.node, node.installed_host(found) / "tools/legality.js"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
 
         def ask(**job):

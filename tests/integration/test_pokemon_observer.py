@@ -13,8 +13,8 @@ from nemesis.core.game import EndReason
 from nemesis.games import open_game
 from nemesis.games.pokemon.dex import tables as dex
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.node import find_node, installed_host
 from nemesis.games.pokemon.hosts.observer import News
+from nemesis.games.pokemon.node import find_node, installed_host
 from nemesis.games.pokemon.settings import PokemonSettings
 from nemesis.games.pokemon.views import layout
 
@@ -125,5 +125,5 @@ def test_an_action_is_worded_as_the_server_wants_it():
         observer.observe([News("one", first["seat"], first["lines"], first["request"], 0)])
         assert observer.choices(["one", "one"], np.array([0, 9])) == ["move 1", "switch 2"]
         observer.forget(["one"])
-        with pytest.raises(Exception, match="Nothing was asked in the battle one"):
+        with pytest.raises(Exception, match="There was no request in the battle one yet"):
             observer.choices(["one"], np.array([0]))

@@ -8,7 +8,8 @@ from nemesis.games import open_game
 from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.network.opponent_model import class_names
 from nemesis.games.pokemon.views.layout import ACTION_KINDS, FOE, PHASES, POKEMON, POSITION, SIDE, cut
-from nemesis.play.collector import Clock, Collector
+from nemesis.play.collector import Collector
+from nemesis.play.experience import Clock
 from nemesis.play.pairings import MAIN, SELF_PLAY
 from nemesis.play.players import PolicyPlayer
 from nemesis.play.seating import Seating

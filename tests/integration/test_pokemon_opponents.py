@@ -14,7 +14,7 @@ def play_randomly(_, mask, generator):
 
 
 def win_rate(battle_format, player, opponent, seed=0):
-    """Return how often a player wins, seats changing from match to match."""
+    """Return the win rate of a player that alternates seats."""
     game = open_game(battle_format)
     players = {"random": play_randomly, **game.scripted}
     generator = np.random.default_rng(seed)
@@ -35,7 +35,7 @@ def win_rate(battle_format, player, opponent, seed=0):
 
 
 @pytest.mark.parametrize(
-    ("battle_format", "player", "opponent", "least"),
+    ("battle_format", "player", "opponent", "minimum"),
     [
         ("gen1randombattle", "max_power", "random", 0.8),
         ("gen1randombattle", "greedy", "max_power", 0.7),
@@ -44,8 +44,8 @@ def win_rate(battle_format, player, opponent, seed=0):
         ("gen9randomdoublesbattle", "focus_fire", "max_power", 0.75),
     ],
 )
-def test_stronger_opponents_win(battle_format, player, opponent, least):
-    assert win_rate(battle_format, player, opponent) > least
+def test_stronger_opponents_win(battle_format, player, opponent, minimum):
+    assert win_rate(battle_format, player, opponent) > minimum
 
 
 @pytest.mark.parametrize("battle_format", ["gen1randombattle", "gen9randombattle", "gen9randomdoublesbattle"])
@@ -53,7 +53,7 @@ def test_potentials_of_the_seats_sum_to_zero(battle_format):
     game = open_game(battle_format)
     generator = np.random.default_rng(1)
     pool = game.pool(16, 1)
-    apart = []
+    differences = []
     for _ in range(80):
         decisions, _ = pool.recv()
         potential = game.potential(decisions.view)
@@ -61,9 +61,9 @@ def test_potentials_of_the_seats_sum_to_zero(battle_format):
         first, second = order[:-1], order[1:]
         both = decisions.match[first] == decisions.match[second]
         total = potential[first[both]] + potential[second[both]]
-        assert np.abs(total[:, 1]).max(initial=0) < 1e-6  # who has fainted is public
-        apart.extend(np.abs(total[:, [0, 2]]).max(axis=1))
+        assert np.abs(total[:, 1]).max(initial=0) < 1e-6  # faints are public
+        differences.extend(np.abs(total[:, [0, 2]]).max(axis=1))
         pool.send(play_randomly(decisions.view, decisions.mask, generator))
     pool.close()
-    assert len(apart) > 100
-    assert np.quantile(apart, 0.9) < 0.02  # HP are shown as per cent or 48ths; healing on the bench is not shown
+    assert len(differences) > 100
+    assert np.quantile(differences, 0.9) < 0.02  # HP are shown as per cent or 48ths; healing on the bench is not shown

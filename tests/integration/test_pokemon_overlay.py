@@ -10,7 +10,7 @@ from nemesis.games.pokemon import node
 
 def compare(*options):
     found = node.find_node("bundled")
-    command = [found.node, node.installed_host(found) / "identity.js", *options]
+    command = [found.node, node.installed_host(found) / "tools/identity.js", *options]
     outcome = subprocess.run(command, capture_output=True, text=True, check=False)
     assert outcome.stdout, outcome.stderr
     return outcome.returncode, json.loads(outcome.stdout.splitlines()[-1])
@@ -51,7 +51,7 @@ def test_wrong_overlay_is_found_out(change, tmp_path):
 
 
 def test_overlay_that_misses_one_rare_event_is_found_out(tmp_path):
-    overlay = (node.HOST / "overlay.js").as_uri()
+    overlay = (node.HOST / "overlay/install.js").as_uri()
     nearly_right = tmp_path / "overlay.mjs"
     nearly_right.write_text(
         f"""

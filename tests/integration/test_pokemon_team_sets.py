@@ -1,4 +1,4 @@
-"""Teams under the simulator's own validator: what it accepts, what it says, and that all shipped teams pass."""
+"""Team sets with the simulator's own validator: valid teams, error messages, and all shipped teams."""
 
 import json
 import subprocess
@@ -8,13 +8,13 @@ import pytest
 
 from nemesis.cli import main
 from nemesis.core.errors import UserError
-from nemesis.games.pokemon.node import find_node, installed_host
 from nemesis.games.pokemon.hosts.warm_hosts import WarmHosts
+from nemesis.games.pokemon.node import find_node, installed_host
 from nemesis.games.pokemon.teams import team_sets as teams
 from nemesis.games.pokemon.teams.team_sets import load_team_set, shipped_sets, validate_teams
 
 MAIN_FORMATS = ("gen1ou", "gen9ou", "gen9vgc2025regi")
-# Where larger sets may lie beside the checkout, and the least share of each that must be valid.
+# Larger sets that may be next to the checkout, and the minimum fraction of each that must be valid.
 LARGER_SETS = Path(__file__).parents[3] / "shared" / "data" / "teams"
 LARGER = {
     "gen1ou_competitive": ("gen1ou", 1.0),
@@ -53,9 +53,9 @@ def _own_cache(tmp_path, monkeypatch):
 
 
 def problems(check, battle_format, text):
-    (verdict,) = check(battle_format, [text])
-    assert "packed" not in verdict
-    return verdict["problems"]
+    (answer,) = check(battle_format, [text])
+    assert "packed" not in answer
+    return answer["problems"]
 
 
 def test_paste_packed_and_json_are_the_same_team(check):
@@ -74,14 +74,14 @@ def test_paste_packed_and_json_are_the_same_team(check):
         ]
     )
     texts = [DONDOZO, DONDOZO_PACKED, as_json, DONDOZO.replace("\n", "\r\n"), f"\ufeff\n{DONDOZO}\n\n"]
-    verdicts = check("gen9ou", texts)
-    assert {verdict["packed"] for verdict in verdicts} == {
+    answers = check("gen9ou", texts)
+    assert {answer["packed"] for answer in answers} == {
         "Tiny|Dondozo|Leftovers|Unaware|WaveCrash,BodyPress,Rest,SleepTalk|Impish|252,,252,,4,|||||,,,,,Grass"
     }
-    assert check("gen9ou", [verdicts[0]["packed"]]) == [verdicts[0]]
+    assert check("gen9ou", [answers[0]["packed"]]) == [answers[0]]
 
 
-def test_validator_leaves_teams_as_the_format_wants_them(check):
+def test_validator_completes_teams_for_the_format(check):
     (old,) = check("gen1ou", ["Tauros\n- Body Slam"])
     assert old["packed"] == "Tauros|||NoAbility|BodySlam|Serious|252,252,252,252,252,252|N||||"
     (champion,) = check("gen9championsvgc2026regma", [_shipped("gen9championsvgc2026regma", "charizard-sun")])
@@ -94,7 +94,7 @@ def _shipped(name, stem):
 
 
 @pytest.mark.parametrize("name", shipped_sets())
-def test_every_shipped_team_is_valid_and_no_two_are_alike(check, name):
+def test_every_shipped_team_is_valid_and_unique(check, name):
     loaded = load_team_set(name, None, "train", check)
     members = [frozenset(team.split("]")) for team in loaded.packed]
     assert len(set(members)) == len(members) >= (12 if name in MAIN_FORMATS else 4)
@@ -127,8 +127,8 @@ def in_node(script):
     return json.loads(outcome.stdout)
 
 
-def test_verdicts_are_those_of_a_server(check):
-    """A server unpacks a team, validates it and packs it again. Here shipped teams meet formats that are not theirs."""
+def test_results_equal_those_of_a_server(check):
+    """A server unpacks a team, validates it and packs it again. The teams here are also of other formats."""
     packed = [load_team_set(name, None, "all", check).packed[0] for name in shipped_sets()]
     for battle_format in ("gen9ou", "gen9vgc2024regg", "gen1ou"):
         ours = check(battle_format, packed)
@@ -143,9 +143,13 @@ def test_verdicts_are_those_of_a_server(check):
             "process.stdout.write(JSON.stringify(answers));"
         )
         assert [each.get("packed") for each in ours] == [each.get("packed") for each in theirs]
-        said, wanted = ([problem for each in side for problem in each.get("problems", [])] for side in (ours, theirs))
-        assert len(said) == len(wanted) > 0
-        assert all(mine == own or mine.endswith(f": {own}") for mine, own in zip(said, wanted, strict=True))
+        our_problems, their_problems = (
+            [problem for each in side for problem in each.get("problems", [])] for side in (ours, theirs)
+        )
+        assert len(our_problems) == len(their_problems) > 0
+        assert all(
+            mine == own or mine.endswith(f": {own}") for mine, own in zip(our_problems, their_problems, strict=True)
+        )
 
 
 def test_team_clauses_are_checked(check):
@@ -158,7 +162,7 @@ def test_team_clauses_are_checked(check):
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "message"),
     [
         ("", "There is no Pokémon in this team."),
         ("   \n\n", "There is no Pokémon in this team."),
@@ -166,8 +170,8 @@ def test_team_clauses_are_checked(check):
         ("[{", "This looks like JSON but cannot be read"),
         ("{}", "must be a list"),
         ("[1, null]", "lacks its moves"),
-        ('[{"species": {"a": 1}, "moves": ["rest"]}]', "field of the wrong kind"),
-        ('[{"species": "Tauros", "moves": "rest", "name": 5}]', "field of the wrong kind"),
+        ('[{"species": {"a": 1}, "moves": ["rest"]}]', "field of the wrong type"),
+        ('[{"species": "Tauros", "moves": "rest", "name": 5}]', "field of the wrong type"),
         ('[{"__proto__": {"species": "Tauros"}, "moves": []}]', ""),
         ("<html>\n<body>", "does not exist"),
         ("x" * 70_000, "longer than 65536 characters"),
@@ -178,36 +182,36 @@ def test_team_clauses_are_checked(check):
         ("\x00\x1b[31m\ud7ff", "does not exist"),
     ],
 )
-def test_strange_texts_get_a_sentence(check, text, complaint):
+def test_malformed_texts_get_a_message(check, text, message):
     for battle_format in ("gen9ou", "gen1ou"):
         found = problems(check, battle_format, text)
-        assert any(complaint in problem for problem in found), found
+        assert any(message in problem for problem in found), found
 
 
-def test_nickname_cannot_smuggle_in_another_pokemon(check):
-    (verdict,) = check("gen9ou", [DONDOZO.replace("Tiny", "a|]Mewtwo||b")])
-    assert verdict["packed"].count("]") == 0
-    assert "|Dondozo|" in verdict["packed"]
+def test_nickname_cannot_inject_another_pokemon(check):
+    (answer,) = check("gen9ou", [DONDOZO.replace("Tiny", "a|]Mewtwo||b")])
+    assert answer["packed"].count("]") == 0
+    assert "|Dondozo|" in answer["packed"]
 
 
-def test_unknown_format_is_said(check):
+def test_unknown_format_is_an_error(check):
     with pytest.raises(UserError, match="There is no format gen99ou"):
         check("gen99ou", [DONDOZO])
 
 
 @pytest.mark.parametrize("name", LARGER)
 def test_larger_sets_load(check, name):
-    battle_format, least = LARGER[name]
+    battle_format, minimum = LARGER[name]
     file = LARGER_SETS / f"{name}.jsonl.gz"
     if not file.exists():
-        pytest.skip("the larger sets are not here")
-    judged = validate_teams(battle_format, file, check)
-    valid = sum(each.packed is not None for each in judged)
-    print(f"{name}: {valid} of {len(judged)} valid in {battle_format}")
-    assert valid >= least * len(judged)
+        pytest.skip("the larger sets are not available")
+    validated = validate_teams(battle_format, file, check)
+    valid = sum(team.packed is not None for team in validated)
+    print(f"{name}: {valid} of {len(validated)} valid in {battle_format}")
+    assert valid >= minimum * len(validated)
 
 
-def test_command_checks_teams(tmp_path, capfd):
+def test_command_validates_teams(tmp_path, capfd):
     (tmp_path / "bad.txt").write_text("Mewtwo\nAbility: Pressure\nEVs: 1 HP\n- Psychic\n")
     assert main(["teams", "check", "gen9ou"]) == 0
     assert "gen9ou: 14 of 14 teams are valid in gen9ou" in capfd.readouterr().out

@@ -140,7 +140,7 @@ def run_script(script: str, **given: Any) -> "subprocess.CompletedProcess[str]":
 def test_a_line_that_nobody_knows_is_counted_and_not_fatal():
     script = """
         import { loadSimulator } from './simulator.js';
-        import { Tracker } from './tracker.js';
+        import { Tracker } from './tracker/tracker.js';
         const tracker = new Tracker(loadSimulator({ overlay: false }).Dex.mod('gen9'));
         const lines = ['|-newthing|p1a: Pikachu', '|turn|3', '|-newthing|p2a: Pikachu'];
         tracker.read(lines, 0, lines.length);
@@ -149,10 +149,10 @@ def test_a_line_that_nobody_knows_is_counted_and_not_fatal():
     assert json.loads(run_script(script).stdout) == [3, [["-newthing", 2]]]
 
 
-@pytest.mark.parametrize(("old", "new", "complaint"), [("wish", "hope", "lacks fields"), ("", "luck", "Nobody writes")])
+@pytest.mark.parametrize(("old", "new", "complaint"), [("wish", "hope", "lacks fields"), ("", "luck", "does not write")])
 def test_a_layout_with_other_fields_is_refused(old: str, new: str, complaint: str):
     script = """
-        import { viewWriter } from './view.js';
+        import { viewWriter } from './view/writer.js';
         viewWriter(given.layout, given.vocabulary);
     """
     other = layout.for_host()

@@ -27,7 +27,7 @@ from nemesis.data.replay_readers import ReplayReaders
 from nemesis.games import open_game
 from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.hosts.host_process import Host
-from nemesis.games.pokemon.replays.family import REPLAYS, PokemonEpisodeReader
+from nemesis.games.pokemon.replay_family import REPLAYS, PokemonEpisodeReader
 from nemesis.games.pokemon.replays.reading import ReplayBattle
 from nemesis.games.pokemon.views.layout import FOE, OWN, POKEMON, POSITION, VIEW_SIZE, cut
 

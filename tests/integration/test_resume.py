@@ -24,7 +24,7 @@ from nemesis.core.config import build_config
 from nemesis.core.interrupts import Stop
 from nemesis.games import open_game
 from nemesis.learners.optimiser import DivergedError
-from nemesis.play.collector import Experience
+from nemesis.play.experience import Experience
 from nemesis.play.pairings import MAIN
 from nemesis.play.players import as_step_policy
 from nemesis.storage.checkpoints import load_checkpoint
@@ -276,14 +276,14 @@ def test_what_changes_on_resume_is_written_to_the_config(finished: Path):
 def test_a_run_that_diverges_keeps_its_last_checkpoint_as_it_was(tmp_path: Path):
     """An infinite gradient in every step: returns beyond what float32 can square."""
     run = Run(build_config(RunConfig, {"game": "openspiel:kuhn_poker"}, [*SMALL, "learner.skip_limit=2"]), tmp_path)
-    collect = run.collection.collect
+    collect = run.source.collect
 
     def broken(decisions: int, stop: Stop) -> Experience:
         experience = collect(decisions, stop)
         played = experience.episodes[MAIN]
         return Experience({MAIN: replace(played, result=np.full_like(played.result, 1e30))}, experience.outcomes)
 
-    run.collection.collect = broken  # type: ignore[method-assign]
+    run.source.collect = broken  # type: ignore[method-assign]
     with (
         RunDirectory.create(tmp_path / "run", run.config.model_dump(mode="json")) as directory,
         pytest.raises(DivergedError, match=r"2 steps in a row .* not finite"),

@@ -3,18 +3,20 @@
 import pytest
 
 import nemesis
-from nemesis.evaluation.tournament import open_field, run_tournament
+from nemesis.evaluation.entrants import open_entrants
+from nemesis.evaluation.tournament import run_tournament
 from nemesis.policies.policy import parameter_count
 from nemesis.population.exploitation import exploiter_config
-from nemesis.storage.policy_files import policy_path, read_header
+from nemesis.storage.policies import policy_path
+from nemesis.storage.policy_files import read_header
 
 FORMATS = ["gen1ou", "gen9vgc2025regi"]
 
 
 @pytest.mark.parametrize("battle_format", FORMATS)
 def test_a_shipped_policy_beats_a_scripted_opponent(battle_format: str):
-    tournament = run_tournament(open_field([f"shipped:{battle_format}", "max_power"], None, []), matches=60, seed=0)
-    (pair,) = tournament.pairs
+    tournament = run_tournament(open_entrants([f"shipped:{battle_format}", "max_power"], None, []), matches=60, seed=0)
+    (pair,) = tournament.pairings
     assert pair.score.matches == 60
     assert pair.score.win_rate > 0.75
 

@@ -24,8 +24,7 @@ from nemesis.deploy.pokemon.showdown_connection import Connection
 from nemesis.deploy.pokemon.showdown_server import showdown_server
 from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.hosts.observer import News, Observer
-from nemesis.play.matches import Player
-from nemesis.play.players import RandomPlayer, ScriptedPlayer
+from nemesis.play.players import Player, RandomPlayer, ScriptedPlayer
 
 HASTY = Limits(opening=10, silence=1.5, absence=0.5, sheets=2)
 NUMBERS = count()  # so that no user comes back by the name of an earlier one

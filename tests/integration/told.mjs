@@ -6,8 +6,8 @@ import { pathToFileURL } from 'node:url';
 
 const [folder] = process.argv.slice(2);
 const load = (name) => import(pathToFileURL(`${folder}/${name}`).href);
-const { Arena } = await load('arena.js');
-const { replay } = await load('match.js');
+const { Arena } = await load('battle/arena.js');
+const { replay } = await load('battle/match.js');
 const { loadSimulator } = await load('simulator.js');
 
 const job = JSON.parse(readFileSync(0, 'utf8'));

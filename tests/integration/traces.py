@@ -1,4 +1,4 @@
-"""Battles as one seat sees them: traces of `host/trace.js`, and view records read by name."""
+"""Battles as one seat sees them: traces of `host/tools/trace.js`, and view records read by name."""
 
 import base64
 import json
@@ -40,7 +40,7 @@ def trace(
         "battles": list(battles),
         "print": list(prints),
     }
-    command = [node.node, installed_host(node) / "trace.js"]
+    command = [node.node, installed_host(node) / "tools/trace.js"]
     result = subprocess.run(command, input=json.dumps(job), capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     return [json.loads(line) for line in result.stdout.splitlines()]

@@ -8,7 +8,8 @@ from torch import nn
 from nemesis.core.game import Game, MatchPool
 from nemesis.core.trajectory import Trajectories
 from nemesis.games.openspiel.game import open_game
-from nemesis.play.collector import Clock, Collector, PlayCounts
+from nemesis.play.collector import Collector
+from nemesis.play.experience import Clock, PlayCounts
 from nemesis.play.pairings import MAIN, SELF_PLAY
 from nemesis.play.players import PolicyPlayer
 from nemesis.play.seating import Seating
@@ -36,7 +37,7 @@ class SelfPlay:
     """A collector of one policy's matches against itself."""
 
     def __init__(self, game: Game, pool: MatchPool, policy: Policy, seed: int = 0, stride: int | None = None) -> None:
-        self.actor = PolicyPlayer(policy, pool.slots, CPU, seed)
+        self.actor = PolicyPlayer(policy, game.spec, pool.slots, CPU, seed)
         self.clock = Clock()
         self._collector = Collector(game, pool, self._seating(pool.slots, seed), stride, self.clock)
         self.snapshot = self._collector.snapshot

@@ -1,4 +1,4 @@
-"""Made-up view records that could come from battles, for tests of what reads them."""
+"""Random view records that could come from battles, for tests of code that reads them."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ class Writer:
 
 
 def random_views(count: int, slots: int, brought: int = TEAM, seed: int = 0) -> View:
-    """Return records of turns, forced switches and team previews with everything that may be in one."""
+    """Return records of turns, forced switches and team previews with random values in all fields."""
     generator = np.random.default_rng(seed)
     view = np.zeros((count, layout.VIEW_SIZE), np.int16)
     parts = cut(view)
@@ -39,7 +39,7 @@ def random_views(count: int, slots: int, brought: int = TEAM, seed: int = 0) -> 
 
 
 def field(view: View, side: int, member: int, name: str) -> npt.NDArray[np.int16]:
-    """Return a field of one Pokémon in all records, to read or to write: (n, column)."""
+    """Return a writable field of one Pokémon in all records: (n, column)."""
     columns: npt.NDArray[np.int16] = cut(view).pokemon[:, side, member, POKEMON.columns(name)]
     return columns
 
@@ -115,7 +115,7 @@ def _fill_pokemon(pokemon: npt.NDArray[np.int16], generator: np.random.Generator
 
 
 def _place(parts: Views, slots: int, generator: np.random.Generator) -> None:
-    """Put own Pokémon into the slots from the front, foes at random; let one of each bench be fainted."""
+    """Make the first own Pokémon and random foes active, and let one of each bench be fainted."""
     pokemon: Any = parts.pokemon
     count = len(pokemon)
     own = Writer(pokemon[:, OWN], POKEMON, generator)

@@ -20,7 +20,8 @@ from nemesis.evaluation.run_evaluation import BEST
 from nemesis.evaluation.validation import SCORE
 from nemesis.play.players import RandomPlayer, ScriptedPlayer
 from nemesis.storage.metrics import read_metrics
-from nemesis.storage.policy_files import load_policy_file, read_header
+from nemesis.storage.policies import find_policy
+from nemesis.storage.policy_files import read_header
 from nemesis.training import assembly
 from nemesis.training.config import RunConfig
 from nemesis.training.run import Run, resume, train
@@ -120,7 +121,7 @@ def test_a_policy_of_data_starts_a_run_as_a_whole_or_in_parts(dataset: Path, tmp
         policy = {"width": 16, "layers": 1, "init": str(best), "init_parts": parts}
         return build_config(RunConfig, SETTINGS | {"policy": policy})
 
-    before = load_policy_file(best, opened(KUHN)).state_dict()
+    before = find_policy(best).load(opened(KUHN)).state_dict()
     with closing(Run(taking(parts), tmp_path / "second")) as run:
         after = run.policy.state_dict()
         for here, there in {**parts, "heads.norm": None}.items():
@@ -134,7 +135,7 @@ def test_a_policy_of_data_starts_a_run_as_a_whole_or_in_parts(dataset: Path, tmp
 def test_a_learner_that_needs_probabilities_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     game = Duel()
     monkeypatch.setattr(assembly, "open_game", lambda *_: game)
-    record(game, tmp_path / "duels", RandomPlayer(0), ScriptedPlayer(game.scripted["bold"], 1))
+    record(game, tmp_path / "duels", RandomPlayer(0), ScriptedPlayer(game.scripted["bold"], game.spec.actions, 1))
     duels = build_config(RunConfig, SETTINGS | {"game": "duel:plain"}, [f"data.sources={tmp_path / 'duels'}"])
     with closing(Run(duels, tmp_path)) as run, pytest.raises(UserError, match="actions whose probabilities are known"):
         run.step()

@@ -11,12 +11,12 @@ import pytest
 import torch
 from episodes import LEDUC, build_policy, opened
 
-from nemesis.actors.inference import Inference, InferenceTask, Line, exchange
+from nemesis.actors.inference import Inference, InferenceClient, InferenceTask, exchange
 from nemesis.actors.shared_memory import SharedWeights
 from nemesis.core.config import build_config
 from nemesis.play.pairings import MAIN, PlayerSource
-from nemesis.play.players import PlayStyle
 from nemesis.policies.config import PolicyConfig
+from nemesis.policies.play_style import PlayStyle
 from nemesis.storage.policy_files import save_policy
 from nemesis.training.config import RunConfig
 
@@ -27,7 +27,7 @@ LEARNING = PlayerSource("learning", MAIN)
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[tuple[Inference, list[Line]]]:
+def served(tmp_path: Path) -> Iterator[tuple[Inference, list[InferenceClient]]]:
     """Inference for two actors, with a frozen policy that plays the likeliest action."""
     game, policy = opened(LEDUC), build_policy(opened(LEDUC))
     save_policy(tmp_path / FROZEN.name, policy, SHAPE, game, {}, PlayStyle(temperature=0))
@@ -45,13 +45,13 @@ def served(tmp_path: Path) -> Iterator[tuple[Inference, list[Line]]]:
 
     thread = Thread(target=serve)
     thread.start()
-    yield inference, [Line(at, ours) for at, (_, ours) in zip(exchanges, pipes, strict=True)]
+    yield inference, [InferenceClient(at, ours) for at, (_, ours) in zip(exchanges, pipes, strict=True)]
     for _, ours in pipes:
         ours.close()
     thread.join()
 
 
-def test_a_frozen_policy_plays_in_the_style_of_its_file(served: tuple[Inference, list[Line]]):
+def test_a_frozen_policy_plays_in_the_style_of_its_file(served: tuple[Inference, list[InferenceClient]]):
     _, (line, _) = served
     game, policy = opened(LEDUC), build_policy(opened(LEDUC))
     waiting, _ = game.pool(SLOTS, seed=0).recv()
@@ -66,7 +66,7 @@ def test_a_frozen_policy_plays_in_the_style_of_its_file(served: tuple[Inference,
     assert any((one != drawn[0]).any() for one in drawn)  # as its probabilities say
 
 
-def test_whom_only_an_actor_that_is_gone_needed_is_let_go(served: tuple[Inference, list[Line]]):
+def test_whom_only_an_actor_that_is_gone_needed_is_let_go(served: tuple[Inference, list[InferenceClient]]):
     inference, (first, second) = served
     waiting, _ = opened(LEDUC).pool(SLOTS, seed=0).recv()
     for line in (first, second):

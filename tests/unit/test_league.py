@@ -14,7 +14,8 @@ from rich.console import Console
 from nemesis.cli import main
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
-from nemesis.play.players import DEFAULT_STYLE, PlayStyle
+from nemesis.play.players import DEFAULT_STYLE
+from nemesis.policies.play_style import PlayStyle
 from nemesis.population.league import REGISTRY, open_league
 from nemesis.storage.checkpoints import files_named, load_checkpoint
 from nemesis.storage.policy_files import read_header

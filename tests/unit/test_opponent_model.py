@@ -17,7 +17,8 @@ from nemesis.learners.learner import Learner
 from nemesis.learners.portfolio import Portfolio, PortfolioConfig
 from nemesis.learners.ppo import PPO, PPOConfig
 from nemesis.learners.rnad import RNaD, RNaDConfig
-from nemesis.play.collector import Clock, Collector
+from nemesis.play.collector import Collector
+from nemesis.play.experience import Clock
 from nemesis.play.pairings import MAIN, SELF_PLAY
 from nemesis.play.players import PolicyPlayer
 from nemesis.play.seating import Seating

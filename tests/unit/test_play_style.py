@@ -10,8 +10,9 @@ from torch import Tensor
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import Decisions
-from nemesis.play.players import BrokenPolicyError, PlayStyle, PolicyPlayer
+from nemesis.play.players import BrokenPolicyError, PolicyPlayer
 from nemesis.policies.ensemble import Ensemble
+from nemesis.policies.play_style import PlayStyle
 from nemesis.policies.policy import Policy, StepOutput
 
 torch.set_num_threads(1)

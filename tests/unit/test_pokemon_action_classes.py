@@ -1,4 +1,4 @@
-"""What a seat of a battle does, by class, on made-up records."""
+"""Action classes and the opponent model, on random records."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ COUNT = 40
 NAMES = class_names(MOD)
 
 
-def named(view: np.ndarray, slots: int, action: int, brought: int = 6) -> np.ndarray:
+def classes_of(view: np.ndarray, slots: int, action: int, brought: int = 6) -> np.ndarray:
     return action_classes(view, np.full(len(view), action), action_space(slots, brought), NAMES)
 
 
@@ -33,52 +33,52 @@ def set_only_move(view: np.ndarray, number: int) -> np.ndarray:
     return view
 
 
-def test_a_move_of_singles_is_named_by_its_id_with_or_without_the_gimmick():
+def test_the_class_of_a_move_is_its_id_with_or_without_the_gimmick():
     view = random_views(COUNT, 1)
     for move in range(4):
         expected = NAMES.of_move[own(view, 0, "moves")[:, move]]
-        np.testing.assert_array_equal(named(view, 1, move)[:, 0], expected)
-        np.testing.assert_array_equal(named(view, 1, 4 + move)[:, 0], expected)
+        np.testing.assert_array_equal(classes_of(view, 1, move)[:, 0], expected)
+        np.testing.assert_array_equal(classes_of(view, 1, 4 + move)[:, 0], expected)
 
 
-def test_a_switch_or_lead_of_singles_is_named_by_its_species():
+def test_the_class_of_a_switch_or_lead_is_the_species():
     view = random_views(COUNT, 1)
     for place in range(6):
         expected = NAMES.of_species[own(view, place, "base_species")[:, 0]]
-        np.testing.assert_array_equal(named(view, 1, 8 + place)[:, 0], expected)
-        np.testing.assert_array_equal(named(view, 1, 14 + place)[:, 0], expected)
+        np.testing.assert_array_equal(classes_of(view, 1, 8 + place)[:, 0], expected)
+        np.testing.assert_array_equal(classes_of(view, 1, 14 + place)[:, 0], expected)
 
 
-def test_both_slots_of_doubles_are_named_and_a_pass_is_nothing():
+def test_both_slots_of_doubles_have_classes_and_a_pass_has_none():
     view = random_views(COUNT, 2, 4)
     move_2_at_a_foe, switch_1 = 10 + 3, SWITCH
-    first, second = named(view, 2, move_2_at_a_foe * OPTIONS + switch_1, 4).T
+    first, second = classes_of(view, 2, move_2_at_a_foe * OPTIONS + switch_1, 4).T
     np.testing.assert_array_equal(first, NAMES.of_move[own(view, 0, "moves")[:, 1]])
     np.testing.assert_array_equal(second, NAMES.of_species[own(view, 0, "base_species")[:, 0]])
-    first, second = named(view, 2, PASS * OPTIONS + move_2_at_a_foe, 4).T
+    first, second = classes_of(view, 2, PASS * OPTIONS + move_2_at_a_foe, 4).T
     assert (first == -1).all()
     np.testing.assert_array_equal(second, NAMES.of_move[own(view, 1, "moves")[:, 1]])
 
 
-def test_the_leads_of_doubles_are_named():
+def test_the_leads_of_doubles_have_classes():
     view = random_views(COUNT, 2, 4)
     for pick, leads in ((0, (0, 1)), (89, (4, 5))):
         expected = np.stack([NAMES.of_species[own(view, place, "base_species")[:, 0]] for place in leads], axis=1)
-        np.testing.assert_array_equal(named(view, 2, TURNS + pick, 4), expected)
+        np.testing.assert_array_equal(classes_of(view, 2, TURNS + pick, 4), expected)
 
 
-def test_a_pokemon_is_named_alike_in_all_its_formes():
+def test_all_formes_of_a_pokemon_have_one_class():
     one, other = (NAMES.of_species[vocabulary().number("species", name)] for name in ("zacian", "zaciancrowned"))
     assert one == other > 0
 
 
-def test_where_only_one_move_is_offered_that_is_what_is_done():
+def test_an_only_move_of_the_request_gives_the_class():
     number = vocabulary().number("moves", "struggle")
     view = set_only_move(random_views(COUNT, 1), number)
-    assert (named(view, 1, 0) == NAMES.of_move[number]).all()
+    assert (classes_of(view, 1, 0) == NAMES.of_move[number]).all()
 
 
-def test_moves_and_species_of_a_mod_have_classes_of_their_own():
+def test_moves_and_species_of_a_mod_have_distinct_classes():
     for mod, moves, species in (("gen1", 164, 151), ("gen9", 600, 400)):
         names = class_names(mod)
         assert len(np.unique(names.of_move)) - 1 >= moves
@@ -89,7 +89,7 @@ def test_moves_and_species_of_a_mod_have_classes_of_their_own():
 
 
 @pytest.mark.parametrize(("slots", "brought"), [(1, 6), (2, 4)])
-def test_the_head_is_small_beside_the_policy_and_answers_for_each_slot(slots: int, brought: int):
+def test_the_head_is_small_and_has_outputs_for_each_slot(slots: int, brought: int):
     torch.manual_seed(0)
     policies = [
         Policy(

@@ -1,4 +1,4 @@
-"""The action spaces as tables: what indices mean, texts, and a new order of the own team."""
+"""The action spaces as tables: the meaning of indices, texts, and permutations of the own team."""
 
 import numpy as np
 import pytest
@@ -47,19 +47,19 @@ def test_actions_are_described_in_words(action, meaning):
     assert {index: action.describe(index) for index in meaning} == meaning
 
 
-def test_every_action_has_a_choice_of_its_own_that_leads_back(space):
+def test_every_action_has_a_unique_choice_that_maps_back(space):
     for gimmick in ("terastallize", "mega", "dynamax"):
         choices = [space.choice(index, gimmick) for index in range(space.size)]
         assert len(set(choices)) == space.size
         assert [space.index(choice) for choice in choices] == list(range(space.size))
 
 
-def test_choice_of_another_game_is_refused_in_a_sentence():
-    with pytest.raises(UserError, match=r"'move 5' is not an action of singles; one would be 'move 1'\."):
+def test_choice_of_another_game_is_an_error():
+    with pytest.raises(UserError, match=r"'move 5' is not an action of singles; an example of one is 'move 1'\."):
         SINGLES.index("move 5")
 
 
-def test_tables_hold_no_value_where_they_do_not_apply(space):
+def test_tables_are_empty_where_they_do_not_apply(space):
     assert ((space.move >= 0) == (space.kind == Kind.MOVE)).all()
     assert ((space.switch >= 0) == (space.kind == Kind.SWITCH)).all()
     assert ((space.picks >= 0).all(axis=1) == (space.kind == Kind.PREVIEW).all(axis=1)).all()
@@ -84,12 +84,12 @@ def test_revival_with_six_names_the_fainted_in_the_order_of_their_places():
 
 
 def orders(generator, rows, fixed, members=6):
-    """Random orders that mix the first `fixed` places among themselves, then those up to `members`, then the rest."""
+    """Return random permutations within the first `fixed` places, within those up to `members`, and within the rest."""
     group = np.repeat([0, 1, 2], [fixed, members - fixed, 6 - members])
     return np.argsort(np.argsort(group + generator.random((rows, 6)), axis=1), axis=1)
 
 
-def test_every_order_moves_actions_one_to_one_and_orders_compose(space):
+def test_permutations_of_actions_are_bijective_and_compose(space):
     generator = np.random.default_rng(0)
     one, other = orders(generator, 64, 0), orders(generator, 64, 0)
     moved = space.moved(one)
@@ -103,17 +103,17 @@ def test_every_order_moves_actions_one_to_one_and_orders_compose(space):
 
 
 def meaning(space, index, names):
-    """What an action does, in terms of who stands where: `names` by place."""
+    """Return the meaning of an action in terms of Pokémon: `names` by place."""
     if space.kind[index, 0] == Kind.PREVIEW:
         picks = [names[place] for place in space.picks[index]]
         return frozenset(picks[: space.slots]), frozenset(picks[space.slots :])
-    action_classes = set()
+    parts = set()
     for slot in range(space.slots):
         target = int(space.target[index, slot])
-        aim = names[-target - 1] if target < 0 else target
+        aimed_at = names[-target - 1] if target < 0 else target
         switch = names[space.places[space.switch[index, slot]]] if space.kind[index, slot] == Kind.SWITCH else None
-        action_classes.add((names[slot], int(space.move[index, slot]), bool(space.gimmick[index, slot]), aim, switch))
-    return frozenset(action_classes)
+        parts.add((names[slot], int(space.move[index, slot]), bool(space.gimmick[index, slot]), aimed_at, switch))
+    return frozenset(parts)
 
 
 @pytest.mark.parametrize(("slots", "brought", "turn"), [(*shape, turn) for shape in SPACES for turn in (False, True)])
@@ -138,7 +138,7 @@ def test_permuted_actions_mean_the_same_pokemon(slots, brought, turn):
 def test_revival_labels_follow_the_fainted():
     fainted = np.array([[False, True, False, True, False, True]])
     places = SIX.switch_places(fainted, np.array([True]))
-    order = np.array([[0, 1, 5, 4, 3, 2]])  # the bench is turned round
-    revive_second = np.array([45 * 41 + 44])  # the Pokémon at place 3, which comes to place 4
+    order = np.array([[0, 1, 5, 4, 3, 2]])  # the bench is reversed
+    revive_second = np.array([45 * 41 + 44])  # the Pokémon at place 3, which moves to place 4
     _, action = SIX.permute(order, np.zeros((1, SIX.size), np.bool_), revive_second, places)
-    assert action.tolist() == [45 * 42 + 44]  # behind the ones at places 1 and 2
+    assert action.tolist() == [45 * 42 + 44]  # after those at places 1 and 2

@@ -1,4 +1,4 @@
-"""The vocabulary and the tables: one number per id, and facts that differ where the games do."""
+"""The vocabulary and the tables: one number per id, and data that differ between games."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def fact(mod, kind, name, field):
     return getattr(dex.tables(mod), kind)[field][IDS.number(kind, name)].tolist()
 
 
-def test_numbers_are_places_from_one_and_unique():
+def test_numbers_are_unique_and_start_at_one():
     for kind in dex.KINDS:
         ids = getattr(IDS, kind)
         assert len(set(ids)) == len(ids)
@@ -25,7 +25,7 @@ def test_numbers_are_places_from_one_and_unique():
         IDS.number("species", "pikachuu")
 
 
-def test_requests_and_cosmetic_formes_find_their_ids():
+def test_ids_of_requests_and_cosmetic_formes_exist():
     assert {"recharge", "fight", "struggle", "hiddenpowerfire"} <= set(IDS.moves)
     assert {"alcremierubycream", "gastrodoneast", "unownquestion"} <= set(IDS.species)
     assert {"stellar", "???"} <= set(IDS.types)
@@ -42,7 +42,7 @@ def test_every_format_has_tables():
         assert tables.chart.shape == (len(IDS.types) + 1,) * 2
 
 
-def test_unknown_mod_is_refused_in_a_sentence():
+def test_unknown_mod_is_an_error():
     with pytest.raises(UserError, match="gen10"):
         dex.tables("gen10")
 

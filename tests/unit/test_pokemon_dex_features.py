@@ -1,4 +1,4 @@
-"""What the dex says about ids, as numbers: the same columns and units for every mod."""
+"""Dex features: the same columns and units for every mod."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ KINDS = ("species", "moves", "items", "abilities")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_unknown_id_says_nothing_and_numbers_are_moderate(kind: str):
+def test_the_unknown_id_is_zero_and_values_are_bounded(kind: str):
     features = dex_features("gen9", kind)
     assert features.shape[0] == 1 + len(getattr(vocabulary(), kind))
     assert not features[0].any()
@@ -27,7 +27,7 @@ def test_mods_share_columns_and_units(kind: str, mod: str):
     np.testing.assert_array_equal(latest[same], other[same])
 
 
-def test_ids_of_one_type_share_a_column_that_others_lack():
+def test_types_are_one_hot_encoded():
     features = dex_features("gen9", "moves")
     fire, water = (
         [vocabulary().number("moves", name) for name in names] for names in (("ember", "willowisp"), ("surf", "soak"))

@@ -1,4 +1,4 @@
-"""How a network reads battles: order means nothing, all that is known counts, actions are scored by what they name."""
+"""The encoder and the action head: equivariant to order, sensitive to every field, scores by what actions name."""
 
 from functools import cache
 from typing import get_args
@@ -40,7 +40,7 @@ def build(battle: str, **settings: object) -> Policy:
 
 
 def strengthen(policy: Policy) -> Policy:
-    """Undo the cautious start of the heads, so that outputs depend on inputs."""
+    """Enlarge the initial weights of the heads, so that outputs depend on inputs."""
     for name, parameter in policy.heads.named_parameters():
         if "score" in name or name.startswith("value"):
             nn.init.normal_(parameter, std=0.3)
@@ -57,7 +57,7 @@ def views(battle: str, count: int = COUNT, seed: int = 0) -> View:
 
 
 @torch.no_grad()
-def judge(policy: Policy, view: View) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+def evaluate(policy: Policy, view: View) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Return the logits of all actions, legal or not, (n, action), and the values (n,)."""
     vector, pointers = policy.encoder(torch.from_numpy(view))
     features = policy.heads.norm(policy.memory.step(vector, torch.zeros(len(view), 0))[0])
@@ -69,7 +69,7 @@ def assert_same(found: npt.NDArray[np.float32], expected: npt.NDArray[np.float32
 
 
 def reordered(view: View, side: int, order: npt.NDArray[np.int64]) -> View:
-    """Return records in which the Pokémon that stood at each place stands at the new place, order (n, place)."""
+    """Return records with the Pokémon at each place moved to its new place, order (n, place)."""
     moved = view.copy()
     rows = np.arange(len(view))[:, None]
     cut(moved).pokemon[rows, side, order] = cut(view).pokemon[:, side]
@@ -88,14 +88,14 @@ def switch_places(battle: str, view: View) -> npt.NDArray[np.int64]:
     return action_space(*FORMATS[battle]).switch_places(fainted, reviving)
 
 
-def test_a_new_order_of_the_own_bench_moves_the_actions_that_name_it_and_nothing_else(battle: str):
+def test_reordering_the_own_bench_permutes_its_actions_and_nothing_else(battle: str):
     view = views(battle)
     if battle == "vgc":  # the switches name the first four places, so only these keep their actions
         order = np.tile([0, 1, 3, 2, 5, 4], (COUNT, 1))
     else:
         order = random_orders(COUNT, kept=FORMATS[battle][0])
-    logits, value = judge(strong(battle), view)
-    moved_logits, moved_value = judge(strong(battle), reordered(view, OWN, order))
+    logits, value = evaluate(strong(battle), view)
+    moved_logits, moved_value = evaluate(strong(battle), reordered(view, OWN, order))
     places = switch_places(battle, view)
     index = action_space(*FORMATS[battle]).moved(order, places).astype(np.int64)
     named = np.ones_like(logits, dtype=bool)
@@ -107,23 +107,23 @@ def test_a_new_order_of_the_own_bench_moves_the_actions_that_name_it_and_nothing
     assert np.abs(moved_logits - logits).max() > 0.1
 
 
-def test_the_order_of_the_foes_means_nothing(battle: str):
+def test_the_order_of_the_foes_does_not_matter(battle: str):
     view = views(battle)
-    logits, value = judge(strong(battle), view)
-    moved_logits, moved_value = judge(strong(battle), reordered(view, FOE, random_orders(COUNT, kept=0)))
+    logits, value = evaluate(strong(battle), view)
+    moved_logits, moved_value = evaluate(strong(battle), reordered(view, FOE, random_orders(COUNT, kept=0)))
     assert_same(moved_logits, logits)
     assert_same(moved_value, value)
 
 
-def test_a_new_order_of_moves_moves_the_logits_of_the_moves(battle: str):
+def test_reordering_moves_permutes_their_logits(battle: str):
     slots, _ = FORMATS[battle]
     view, order = views(battle), np.array([2, 0, 3, 1])
     moved = view.copy()
     for name in ("moves", "pp", "max_pp", "move_disabled", "move_revealed"):
-        for member in (0, TEAM - 1):  # the last sits on the bench, where its order means nothing at all
+        for member in (0, TEAM - 1):  # the last is on the bench, where the order of moves does not matter
             field(moved, OWN, member, name)[...] = field(view, OWN, member, name)[:, order]
-    logits, value = judge(strong(battle), view)
-    moved_logits, moved_value = judge(strong(battle), moved)
+    logits, value = evaluate(strong(battle), view)
+    moved_logits, moved_value = evaluate(strong(battle), moved)
     options = np.arange(SWITCH).reshape(MOVES, -1)[order].ravel()  # of the first slot in doubles
     expected = logits.copy()
     if slots == 1:
@@ -138,7 +138,7 @@ def test_a_new_order_of_moves_moves_the_logits_of_the_moves(battle: str):
 
 @pytest.mark.parametrize("side", [OWN, FOE])
 @pytest.mark.parametrize("battle", ["vgc", "doubles of six"])
-def test_the_two_slots_of_doubles_are_alike(battle: str, side: int):
+def test_the_two_slots_of_doubles_are_equivalent(battle: str, side: int):
     view = views(battle)
     exchanged = view.copy()
     parts = cut(exchanged)
@@ -163,8 +163,8 @@ def test_the_two_slots_of_doubles_are_alike(battle: str, side: int):
         for name in ("must_switch", "reviving", "trapped", "maybe_trapped", "gimmick"):
             columns = parts.position[:, POSITION.columns(name)]
             columns[...] = columns[:, ::-1].copy()
-    logits, value = judge(strong(battle), view)
-    moved_logits, moved_value = judge(strong(battle), exchanged)
+    logits, value = evaluate(strong(battle), view)
+    moved_logits, moved_value = evaluate(strong(battle), exchanged)
     turns, moved = (array[:, :TURNS].reshape(-1, OPTIONS, OPTIONS) for array in (logits, moved_logits))
     target = [1, 0, 2, 3, 4] if side == OWN else [0, 1, 2, 4, 3]
     mirrored = np.arange(OPTIONS)
@@ -175,14 +175,14 @@ def test_the_two_slots_of_doubles_are_alike(battle: str, side: int):
     assert_same(moved_value, value)
 
 
-def changed(battle: str, side: int, name: str, value: int) -> npt.NDArray[np.bool_]:
-    """Say for each record whether anything changes when a field of a side's active Pokémon in the first slot does."""
+def changed(battle: str, side: int, name: str, written: int) -> npt.NDArray[np.bool_]:
+    """Return for each record whether outputs change with a field of a side's active Pokémon in the first slot."""
     view = views(battle)
     other = view.copy()
     rows = cut(view).pokemon[:, side, :, POKEMON.column("active")] == 1
-    cut(other).pokemon[:, side][rows, POKEMON.columns(name)] = value
-    (logits, judged), (other_logits, other_judged) = judge(strong(battle), view), judge(strong(battle), other)
-    differs = (np.abs(logits - other_logits).max(axis=1) > 1e-3) | (np.abs(judged - other_judged) > 1e-3)
+    cut(other).pokemon[:, side][rows, POKEMON.columns(name)] = written
+    (logits, value), (other_logits, other_value) = evaluate(strong(battle), view), evaluate(strong(battle), other)
+    differs = (np.abs(logits - other_logits).max(axis=1) > 1e-3) | (np.abs(value - other_value) > 1e-3)
     return differs[(view != other).any(axis=1)]
 
 
@@ -197,7 +197,7 @@ def changed(battle: str, side: int, name: str, value: int) -> npt.NDArray[np.boo
         ("paradox_stat", 5), ("volatiles", -1), ("counters", 4), ("gender", 2), ("base_species", 60),
     ],
 )  # fmt: skip
-def test_every_fact_about_an_active_pokemon_counts(side: int, name: str, value: int):
+def test_every_field_of_an_active_pokemon_affects_the_output(side: int, name: str, value: int):
     differs = changed("singles", side, name, value)
     assert len(differs) > 0
     assert differs.mean() > 0.9
@@ -205,28 +205,28 @@ def test_every_fact_about_an_active_pokemon_counts(side: int, name: str, value: 
 
 @pytest.mark.parametrize("battle", ["singles", "vgc"])
 @pytest.mark.parametrize("block", ["position", "side"])
-def test_every_field_of_position_and_sides_counts(battle: str, block: str):
+def test_every_field_of_position_and_sides_affects_the_output(battle: str, block: str):
     fields = {"position": POSITION, "side": SIDE}[block]
     left_out = {"generation", "slots"}  # never change within a format
     if battle == "singles":
-        left_out.add("last_target")  # there is but one
+        left_out.add("last_target")  # there is only one
     view = views(battle)
-    logits, value = judge(strong(battle), view)
+    logits, value = evaluate(strong(battle), view)
     for name in {entry.name for entry in fields.fields} - left_out:
         other = view.copy()
         columns = getattr(cut(other), block)[..., fields.columns(name)]
         columns[...] = np.where(columns == 0, 1, 0)
-        other_logits, other_value = judge(strong(battle), other)
+        other_logits, other_value = evaluate(strong(battle), other)
         assert np.abs(other_logits - logits).max() + np.abs(other_value - value).max() > 1e-3, name
 
 
-@pytest.mark.parametrize("absence", ["unknown", "fainted foe", "left at home"])
-def test_a_pokemon_that_is_not_there_does_not_count(battle: str, absence: str):
+@pytest.mark.parametrize("absence", ["unknown", "fainted foe", "not brought"])
+def test_a_pokemon_that_cannot_battle_does_not_affect_the_output(battle: str, absence: str):
     view = views(battle)
     bench = cut(view).pokemon[:, FOE, :, POKEMON.column("active")] == 0
     member = bench.argmax(axis=1)
     rows = cut(view).pokemon[np.arange(COUNT), FOE, member]  # a copy
-    name, value = {"unknown": ("species", 0), "fainted foe": ("fainted", 1), "left at home": ("brought", 2)}[absence]
+    name, value = {"unknown": ("species", 0), "fainted foe": ("fainted", 1), "not brought": ("brought", 2)}[absence]
     rows[:, POKEMON.column(name)] = value
     others = rows.copy()
     for field_name in ("hp", "item", "ability", "moves", "boosts", "status", "types"):
@@ -234,12 +234,12 @@ def test_a_pokemon_that_is_not_there_does_not_count(battle: str, absence: str):
     results = []
     for written in (rows, others):
         cut(view).pokemon[np.arange(COUNT), FOE, member] = written
-        results.append(judge(strong(battle), view))
+        results.append(evaluate(strong(battle), view))
     assert_same(results[1][0], results[0][0])
     assert_same(results[1][1], results[0][1])
 
 
-def test_a_move_that_is_not_known_does_not_count(battle: str):
+def test_an_unknown_move_does_not_affect_the_output(battle: str):
     view = views(battle)
     for side, member in ((FOE, 0), (OWN, TEAM - 1)):
         field(view, side, member, "moves")[:, 2] = 0
@@ -247,12 +247,12 @@ def test_a_move_that_is_not_known_does_not_count(battle: str):
     for side, member in ((FOE, 0), (OWN, TEAM - 1)):
         for name in ("pp", "max_pp", "move_disabled", "move_revealed"):
             field(other, side, member, name)[:, 2] = 9
-    (logits, value), (other_logits, other_value) = judge(strong(battle), view), judge(strong(battle), other)
+    (logits, value), (other_logits, other_value) = evaluate(strong(battle), view), evaluate(strong(battle), other)
     assert_same(other_logits, logits)
     assert_same(other_value, value)
 
 
-def test_switches_name_whom_the_action_space_says(battle: str):
+def test_switches_name_the_members_of_the_action_space(battle: str):
     view = views(battle, 300)
     cut(view).pokemon[:, OWN, :, POKEMON.column("fainted")] = np.random.default_rng(0).random((300, TEAM)) < 0.6
     _, pointers = strong(battle).encoder(torch.from_numpy(view))
@@ -261,25 +261,27 @@ def test_switches_name_whom_the_action_space_says(battle: str):
     assert len(np.unique(expected)) > (6 if battle == "doubles of six" else 3)  # −1 where too few have fainted
 
 
-def test_doubles_scores_are_those_of_the_slow_formula():
-    """Score every action of one record by itself, from the parts of the head."""
+def test_doubles_scores_equal_the_unvectorised_formula():
+    """Score every action of one record separately with the layers of the head."""
     policy = strong("vgc")
     head = policy.heads.action.head
     with torch.no_grad():
         vector, pointers = policy.encoder(torch.from_numpy(views("vgc", 1)))
         features = policy.heads.norm(policy.memory.step(vector, torch.zeros(1, 0))[0])
         logits = head(features, pointers)[0]
-        slow = SlowDoubles(head, features[0], Pointers(*(part[0] for part in pointers)))
-        expected = [slow.turn(*divmod(action, OPTIONS)) for action in range(TURNS)] + [slow.preview(*p) for p in PICKS]
+        reference = UnvectorisedDoubles(head, features[0], Pointers(*(part[0] for part in pointers)))
+        expected = [reference.turn(*divmod(action, OPTIONS)) for action in range(TURNS)] + [
+            reference.preview(*p) for p in PICKS
+        ]
     torch.testing.assert_close(logits, torch.stack(expected), rtol=1e-4, atol=1e-4)
 
 
-class SlowDoubles:
+class UnvectorisedDoubles:
     """The formula of `pointer_head.py`, for one action at a time."""
 
     def __init__(self, head: nn.Module, features: Tensor, pointers: Pointers) -> None:
         self.head, self.pointers = head, pointers
-        self.think = head.think(features).chunk(5)
+        self.query = head.query(features).chunk(5)
 
     def turn(self, first: int, second: int) -> Tensor:
         (alone, together), (other_alone, other_together) = self.option(0, first), self.option(1, second)
@@ -289,33 +291,33 @@ class SlowDoubles:
         head, pointers = self.head, self.pointers
         by_move, by_switch, by_pass = head.slot(pointers.slots[slot]).chunk(3)
         if option == PASS:
-            score = head.pass_score(torch.relu(self.think[2] + by_pass))
+            score = head.pass_score(torch.relu(self.query[2] + by_pass))
         elif option >= SWITCH:
             place = pointers.switches[option - SWITCH]
-            member = head.member(pointers.members[place]).chunk(3)[0] + pointers.duels[place] @ head.duel
-            score = head.switch_score(torch.relu(self.think[1] + by_switch + member))
+            member = head.member(pointers.members[place]).chunk(3)[0] + pointers.matchups[place] @ head.matchup
+            score = head.switch_score(torch.relu(self.query[1] + by_switch + member))
         else:
             move, rest = divmod(option, 10)
             gimmick, target = divmod(rest, 5)
-            hidden = self.think[0] + by_move + head.move(pointers.moves[slot, move]) + self.aimed(slot, move, target)
+            hidden = self.query[0] + by_move + head.move(pointers.moves[slot, move]) + self.target(slot, move, target)
             hidden = hidden + gimmick * head.gimmick(pointers.gimmick[slot])
             score = head.move_score(torch.relu(hidden))
         return score[0], score[1:]
 
-    def aimed(self, slot: int, move: int, target: int) -> Tensor:
+    def target(self, slot: int, move: int, target: int) -> Tensor:
         head, pointers = self.head, self.pointers
         if target < 2:
             own = 1 - target  # the second slot comes first
             return head.ally(pointers.slots[own]) + (own == slot) * head.self_target
         if target == 2:
-            return head.no_target + pointers.aims[slot, move].mean(0) @ head.aim
-        return head.foe(pointers.foe_slots[target - 3]) + pointers.aims[slot, move, target - 3] @ head.aim
+            return head.no_target + pointers.effects[slot, move].mean(0) @ head.effect
+        return head.foe(pointers.foe_slots[target - 3]) + pointers.effects[slot, move, target - 3] @ head.effect
 
     def preview(self, *members: int) -> Tensor:
         head, rank = self.head, len(self.head.signs)
         _, to_lead, to_back = head.member(self.pointers.members).chunk(3, dim=-1)
-        lead = head.lead_score(torch.relu(to_lead + self.think[3]))
-        back = head.back_score(torch.relu(to_back + self.think[4]))
+        lead = head.lead_score(torch.relu(to_lead + self.query[3]))
+        back = head.back_score(torch.relu(to_back + self.query[4]))
         leads, backs = members[:2], members[2:]
         score = lead[list(leads), 0].sum() + back[list(backs), 0].sum()
         for table, (one, other) in ((lead, leads), (back, backs)):
@@ -324,7 +326,7 @@ class SlowDoubles:
 
 
 @pytest.mark.parametrize("memory", get_args(MemoryKind))
-def test_steps_and_sequence_say_the_same(battle: str, memory: str):
+def test_steps_and_sequence_agree(battle: str, memory: str):
     policy = strengthen(build(battle, width=32, layers=1, memory=memory, context=3))
     view = torch.from_numpy(views(battle, 12)).view(3, 4, -1)
     mask = torch.rand(3, 4, action_space(*FORMATS[battle]).size) < 0.5
@@ -350,7 +352,7 @@ def test_gradients_reach_every_parameter(battle: str):
 
 
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
-def test_records_of_nothing_give_numbers_and_gradients(battle: str, precision: torch.dtype):
+def test_empty_records_give_finite_outputs_and_gradients(battle: str, precision: torch.dtype):
     policy = build(battle)
     mask = torch.ones(3, 1, action_space(*FORMATS[battle]).size, dtype=torch.bool)
     view = torch.zeros(3, 1, layout.VIEW_SIZE, dtype=torch.int16)
@@ -363,7 +365,7 @@ def test_records_of_nothing_give_numbers_and_gradients(battle: str, precision: t
     assert all(torch.isfinite(parameter.grad).all() for parameter in policy.parameters() if parameter.grad is not None)
 
 
-def test_under_autocast_a_policy_says_about_the_same(battle: str):
+def test_outputs_under_autocast_are_close(battle: str):
     policy = strengthen(build(battle, width=64, layers=1))
     view = torch.from_numpy(views(battle)).unsqueeze(1)
     mask = torch.ones(COUNT, 1, action_space(*FORMATS[battle]).size, dtype=torch.bool)
@@ -374,7 +376,7 @@ def test_under_autocast_a_policy_says_about_the_same(battle: str):
     torch.testing.assert_close(rough.value, exact.value, rtol=0.1, atol=0.1)
 
 
-def test_a_new_policy_is_near_uniform_and_expects_nothing(battle: str):
+def test_a_new_policy_is_near_uniform_with_values_near_zero(battle: str):
     policy = build(battle)
     mask = torch.rand(COUNT, action_space(*FORMATS[battle]).size) < 0.3
     mask[:, 0] = True
@@ -392,6 +394,6 @@ def test_the_default_has_about_a_million_parameters(battle: str, memory: str):
 @pytest.mark.parametrize(
     ("size", "least", "most"), [("nano", 0.1e6, 0.3e6), ("large", 25e6, 45e6), ("giant", 180e6, 300e6)]
 )
-def test_the_size_dial_scales_the_whole(battle: str, size: str, least: float, most: float):
+def test_the_size_setting_scales_the_whole_network(battle: str, size: str, least: float, most: float):
     with torch.device("meta"):
         assert least < parameter_count(build(battle, size=size)) < most

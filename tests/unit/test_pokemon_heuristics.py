@@ -1,10 +1,10 @@
-"""Scripted opponents: always legal, and sensible where a person would be sure."""
+"""Scripted opponents: always legal, and right in clear positions."""
 
 import numpy as np
 import pytest
 from pokemon_views import random_views
 
-from nemesis.games.pokemon.damage.battlers import estimated_stats
+from nemesis.games.pokemon.damage.pokemon_batch import estimated_stats
 from nemesis.games.pokemon.dex import tables as dex
 from nemesis.games.pokemon.scripted import heuristics
 from nemesis.games.pokemon.views import layout
@@ -16,7 +16,7 @@ SWITCH = 8  # the first action of singles that switches
 
 
 class Position:
-    """One record, written down from names."""
+    """One record, written from names."""
 
     def __init__(self, mod, own, foe, slots=1, phase="turn"):
         self.mod, self.slots = mod, slots
@@ -47,12 +47,12 @@ class Position:
             self.parts.pokemon[:, side, member, POKEMON.columns(name)] = value
         return self
 
-    def weaken(self, side, member, share):
-        most = self.parts.pokemon[0, side, member, POKEMON.column("max_hp")]
-        return self.put(side, member, hp=round(float(most) * share))
+    def weaken(self, side, member, fraction):
+        max_hp = self.parts.pokemon[0, side, member, POKEMON.column("max_hp")]
+        return self.put(side, member, hp=round(float(max_hp) * fraction))
 
     def choose(self, player, legal, copies=1, seed=0):
-        """Return the actions of a player that faces the position several times."""
+        """Return the actions of a player in copies of the position."""
         space = action_space(self.slots)
         mask = np.zeros((copies, space.size), np.bool_)
         mask[:, legal] = True
@@ -96,7 +96,7 @@ def test_equal_moves_are_chosen_equally_often():
         assert 120 < np.count_nonzero(chosen == 0) < 280
 
 
-def test_max_power_knows_nothing_but_power():
+def test_max_power_considers_only_power():
     position = lone("gen9", ("starmie", ["surf", "hydropump", "thunderbolt", "recover"]), ("dragonite", []))
     assert position.choose("max_power", [0, 1, 2, 3, 9]) == 1
 
@@ -105,12 +105,12 @@ def test_max_power_knows_nothing_but_power():
     ("mod", "own", "foe", "best"),
     [
         ("gen9", ("starmie", ["surf", "thunderbolt", "psychic", "icebeam"]), "gyarados", 1),
-        ("gen9", ("garchomp", ["earthquake", "dragonclaw", "bodyslam"]), "zapdos", 1),  # Earthquake cannot reach it
+        ("gen9", ("garchomp", ["earthquake", "dragonclaw", "bodyslam"]), "zapdos", 1),  # immune to Earthquake
         ("gen1", ("tauros", ["bodyslam", "earthquake"]), "gengar", 1),  # a ghost
         ("gen9", ("garchomp", ["earthquake", "dragonclaw"]), "bronzong", 1),  # may levitate
     ],
 )
-def test_greedy_uses_the_move_that_hurts_most(mod, own, foe, best):
+def test_greedy_uses_the_move_with_the_most_damage(mod, own, foe, best):
     position = lone(mod, own, (foe, []))
     if foe == "bronzong":
         position.put(FOE, 0, ability=IDS.number("abilities", "levitate"))
@@ -122,47 +122,47 @@ def test_greedy_prefers_a_sure_knock_out_to_a_strong_move_that_may_miss():
     assert position.choose("greedy", [0, 1]) == 1
 
 
-def test_greedy_strikes_first_when_it_would_fall():
+def test_greedy_uses_priority_when_it_would_faint_first():
     foe = ("alakazam", ["psychic"])
     position = lone("gen9", ("lucario", ["closecombat", "bulletpunch", "swordsdance"]), foe)
     position.weaken(OWN, 0, 0.1).weaken(FOE, 0, 0.1)
     assert position.choose("greedy", [0, 1, 2]) == 1
 
 
-def test_greedy_leaves_a_lost_duel_for_a_good_one():
+def test_greedy_switches_out_of_a_lost_duel():
     foe = ("rhydon", ["rockslide", "earthquake"])
     bench = [("starmie", ["surf", "icebeam"]), ("jolteon", ["thunderbolt"])]
     position = lone("gen1", ("charizard", ["fireblast", "slash"]), foe, bench)
     assert position.choose("greedy", [0, 1, SWITCH + 1, SWITCH + 2]) == SWITCH + 1
 
 
-def test_greedy_stays_in_a_good_duel():
+def test_greedy_stays_in_a_won_duel():
     bench = [("charizard", ["fireblast"]), ("jolteon", ["thunderbolt"])]
     position = lone("gen1", ("starmie", ["surf", "icebeam"]), ("rhydon", ["rockslide"]), bench)
     assert position.choose("greedy", [0, 1, SWITCH + 1, SWITCH + 2]) == 0
 
 
-def test_greedy_sends_in_the_right_pokemon():
+def test_greedy_sends_in_the_best_pokemon():
     team = [("charizard", ["fireblast"]), ("jolteon", ["thunderbolt"]), ("starmie", ["surf"])]
     position = Position("gen1", team, [("rhydon", ["earthquake"])], phase="forced_switch")
     position.put(FOE, 0, active=1)
     assert position.choose("greedy", [SWITCH, SWITCH + 1, SWITCH + 2]) == SWITCH + 2
 
 
-def test_greedy_heals_when_hurt_and_safe():
+def test_greedy_heals_at_low_hp_when_safe():
     position = lone("gen9", ("blissey", ["softboiled", "seismictoss"]), ("vaporeon", ["surf"]))
     assert position.choose("greedy", [0, 1]) == 1
     assert position.weaken(OWN, 0, 0.3).choose("greedy", [0, 1]) == 0
 
 
-def test_greedy_knows_what_an_ailment_cannot_do():
+def test_greedy_knows_immunities_to_status_conditions():
     own = ("slowbro", ["spore", "surf"])
     assert lone("gen9", own, ("dragonite", [])).choose("greedy", [0, 1]) == 0
-    ailing = lone("gen9", own, ("dragonite", [])).put(FOE, 0, status=STATUSES.index("psn"))
-    assert ailing.choose("greedy", [0, 1]) == 1
+    poisoned = lone("gen9", own, ("dragonite", [])).put(FOE, 0, status=STATUSES.index("psn"))
+    assert poisoned.choose("greedy", [0, 1]) == 1
     asleep = Position("gen9", [own], [("dragonite", []), ("mew", [])]).put(FOE, 1, status=STATUSES.index("slp"))
     assert asleep.choose("greedy", [0, 1]) == 1
-    assert lone("gen9", own, ("venusaur", [])).choose("greedy", [0, 1]) == 1  # spores do nothing to grass
+    assert lone("gen9", own, ("venusaur", [])).choose("greedy", [0, 1]) == 1  # Grass is immune to powder
     assert lone("gen9", ("slowbro", ["thunderwave", "surf"]), ("garchomp", [])).choose("greedy", [0, 1]) == 1
 
 
@@ -181,7 +181,7 @@ def test_greedy_lays_hazards_once():
     assert position.choose("greedy", [0, 1]) == 1
 
 
-def test_greedy_terastallises_for_a_knock_out_and_not_for_nothing():
+def test_greedy_terastallizes_only_for_a_knock_out():
     def position(foe, foe_hp):
         lucario = lone("gen9", ("lucario", ["closecombat"]), foe).weaken(FOE, 0, foe_hp)
         lucario.put(OWN, 0, tera_type=IDS.number("types", "fighting"))
@@ -192,7 +192,7 @@ def test_greedy_terastallises_for_a_knock_out_and_not_for_nothing():
     assert position(("chansey", ["seismictoss"]), 0.3).choose("greedy", [0, 4]) == 0
 
 
-def test_preview_favours_what_beats_the_other_team():
+def test_preview_prefers_leads_that_beat_the_other_team():
     own = [("charizard", ["flamethrower"]), ("jolteon", ["thunderbolt"]), ("starmie", ["surf"])]
     position = Position("gen9", own, [("rhydon", []), ("golem", []), ("sandslash", [])], phase="preview")
     leads = action_space(1).previews.start + np.arange(3)
@@ -200,20 +200,20 @@ def test_preview_favours_what_beats_the_other_team():
 
 
 def pair_of(action):
-    """Return what the two slots do: (move, target) each."""
+    """Return (move, target) of both slots."""
     space = action_space(2)
     return [(int(space.move[action, slot]), int(space.target[action, slot])) for slot in range(2)]
 
 
 def aimed(moves):
-    """Return the turns in which both slots use one of their first moves, at any target but none."""
+    """Return the turns in which both slots use one of their first moves, with any target."""
     space = action_space(2)
     legal = (space.kind[: OPTIONS**2] == Kind.MOVE) & ~space.gimmick[: OPTIONS**2]
     legal &= (space.move[: OPTIONS**2] < moves) & (space.target[: OPTIONS**2] != 0)
     return np.flatnonzero(legal.all(1))
 
 
-def test_focus_fire_fells_together_what_neither_fells_alone():
+def test_focus_fire_combines_attacks_to_knock_out():
     own = [("snorlax", ["bodyslam"]), ("tauros", ["bodyslam"])]
     position = Position("gen9", own, [("mew", ["psychic"]), ("mew", ["psychic"])], slots=2)
     position.weaken(FOE, 0, 0.5).weaken(FOE, 1, 0.5)
@@ -221,7 +221,7 @@ def test_focus_fire_fells_together_what_neither_fells_alone():
     assert all(one == other and one[1] > 0 for one, other in together)
 
 
-def test_focus_fire_does_not_hit_twice_what_falls_at_once():
+def test_focus_fire_avoids_overkill():
     own = [("snorlax", ["bodyslam"]), ("tauros", ["bodyslam"])]
     position = Position("gen9", own, [("mew", ["psychic"]), ("mew", ["psychic"])], slots=2)
     position.weaken(FOE, 0, 0.1).weaken(FOE, 1, 0.1)
@@ -230,7 +230,7 @@ def test_focus_fire_does_not_hit_twice_what_falls_at_once():
 
 
 @pytest.mark.parametrize("player", ["max_power", "greedy", "focus_fire"])
-def test_nobody_attacks_its_ally_or_a_foe_that_is_gone(player):
+def test_no_player_attacks_its_ally_or_a_fainted_foe(player):
     own = [("snorlax", ["bodyslam"]), ("tauros", ["bodyslam"])]
     position = Position("gen9", own, [("mew", ["psychic"]), ("mew", ["psychic"])], slots=2)
     position.put(FOE, 0, hp=0, fainted=1)
@@ -238,9 +238,9 @@ def test_nobody_attacks_its_ally_or_a_foe_that_is_gone(player):
 
 
 @pytest.mark.parametrize("player", ["greedy", "focus_fire"])
-def test_spread_moves_spare_an_ally_whom_they_would_hurt(player):
+def test_spread_moves_that_hurt_the_ally_are_avoided(player):
     space = action_space(2)
-    quake, claw = 2, 10 + 3  # the first move at nobody in particular, the second at the first foe
+    quake, claw = 2, 10 + 3  # the first move without a target, the second at the first foe
     legal = [option * OPTIONS + claw for option in (quake, claw)]
     for ally, spared in (("heatran", True), ("zapdos", False)):
         own = [("garchomp", ["earthquake", "dragonclaw"]), (ally, ["protect", "ancientpower"])]

@@ -1,4 +1,4 @@
-"""Potentials: what is ahead for one seat is behind for the other, and nothing is counted before it happened."""
+"""Potentials for reward shaping: zero in even positions, and the loss of each team counts by its size."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from nemesis.games.pokemon.views.layout import FOE, OWN, PHASES, POKEMON, POSITI
 
 
 def even_position(phase="turn", brought=6):
-    """Return a record in which both sides are whole, two foes seen."""
+    """Return a record in which both sides have full HP, with two foes seen."""
     view = np.zeros((1, layout.VIEW_SIZE), np.int16)
     parts = cut(view)
     parts.position[:, POSITION.column("phase")] = PHASES.index(phase)
@@ -30,11 +30,11 @@ def potential(view):
     return dict(zip(rewards.POTENTIALS, rewards.potentials(view)[0].tolist(), strict=True))
 
 
-def test_even_position_is_worth_nothing():
+def test_potential_of_an_even_position_is_zero():
     assert potential(even_position()) == {"hp": 0, "faint": 0, "status": 0}
 
 
-def test_lost_hp_counts_by_its_share_of_the_team():
+def test_lost_hp_counts_as_a_fraction_of_the_team():
     view = even_position()
     put(view, FOE, 0, hp=40)
     assert potential(view)["hp"] == pytest.approx(0.6 / 6)
@@ -42,7 +42,7 @@ def test_lost_hp_counts_by_its_share_of_the_team():
     assert potential(view)["hp"] == pytest.approx((0.6 - 0.8) / 6)
 
 
-def test_fainted_pokemon_has_no_ailment_any_more():
+def test_fainted_pokemon_has_no_status_condition():
     view = even_position()
     put(view, FOE, 1, hp=50, status=STATUSES.index("slp"))
     assert potential(view) == pytest.approx({"hp": 0.5 / 6, "faint": 0, "status": 1 / 6})
@@ -50,7 +50,7 @@ def test_fainted_pokemon_has_no_ailment_any_more():
     assert potential(view) == pytest.approx({"hp": 1 / 6, "faint": 1 / 6, "status": 0})
 
 
-def test_only_those_that_take_part_count():
+def test_only_pokemon_that_take_part_count():
     view = even_position(brought=4)
     put(view, OWN, 0, hp=0, fainted=1)
     assert potential(view)["faint"] == pytest.approx(-1 / 4)
@@ -63,17 +63,17 @@ def test_everything_lost_is_minus_one():
     assert potential(view) == pytest.approx({"hp": -1, "faint": -1, "status": 0})
 
 
-def test_team_preview_is_worth_nothing():
+def test_potential_of_team_preview_is_zero():
     view = even_position(phase="preview")
     put(view, OWN, 0, hp=10)
     assert not rewards.potentials(view).any()
 
 
-def test_worse_ailments_cost_more():
-    worth = {}
+def test_worse_status_conditions_cost_more():
+    potential_of = {}
     for status in STATUSES[1:]:
         view = even_position()
         put(view, FOE, 0, status=STATUSES.index(status))
-        worth[status] = potential(view)["status"]
-    assert worth["slp"] > worth["tox"] > worth["psn"] > 0
-    assert worth["brn"] > worth["psn"]
+        potential_of[status] = potential(view)["status"]
+    assert potential_of["slp"] > potential_of["tox"] > potential_of["psn"] > 0
+    assert potential_of["brn"] > potential_of["psn"]

@@ -1,4 +1,4 @@
-"""Team sets: reading files, weights, splits and draws. A stand-in judges the teams; the validator has its own tests."""
+"""Team sets: files, weights, splits and draws, with a simple validator; the real one has its own tests."""
 
 import gzip
 import json
@@ -28,7 +28,7 @@ def packed(*names):
 
 
 def accept(_format, texts):
-    """Let every team pass as it is, but for those that say `bad`."""
+    """Validate teams: all are valid, except those that contain `bad`."""
     return [{"problems": [f"{text} is bad."]} if "bad" in text else {"packed": text} for text in texts]
 
 
@@ -57,7 +57,7 @@ def test_each_file_of_a_folder_is_a_team(tmp_path):
     assert teams[1].text == PASTE
 
 
-def test_backup_is_cut_at_its_headings_and_other_formats_are_left_out(tmp_path):
+def test_backup_is_split_at_its_headings_and_other_formats_are_excluded(tmp_path):
     file = tmp_path / "backup.txt"
     file.write_text(
         f"=== [gen1ou] Old/First ===\r\n\r\n{PASTE}\n=== [gen9ou] Other ===\n\n{PASTE}\n"
@@ -69,7 +69,7 @@ def test_backup_is_cut_at_its_headings_and_other_formats_are_left_out(tmp_path):
     assert teams[0].source == f"{file}, line 1, Old/First"
 
 
-def test_packed_teams_stand_one_per_line(tmp_path):
+def test_packed_teams_are_one_per_line(tmp_path):
     file = tmp_path / "many.packed"
     first, second = packed("Tauros", "Chansey"), packed("Jynx")
     file.write_text(f"{first}\n\ngen9ou]Other|{first}\ngen1ou]Mine|{second}\n")
@@ -85,7 +85,7 @@ def test_lines_of_json_are_teams_with_ids(tmp_path, suffix):
     file.write_bytes(gzip.compress(content) if suffix.endswith("gz") else content)
     first, second = read_teams(file, "gen1ou")
     assert (first.label, first.text, first.source) == ("a", PASTE, f"{file}, line 1, a")
-    assert second.label == "b"  # what a terminal cannot show is left out
+    assert second.label == "b"  # unprintable characters are removed
     assert json.loads(second.text) == lines[1]["team"]
 
 
@@ -104,7 +104,7 @@ def test_shipped_sets_are_found_by_name():
         assert len(set(teams.packed)) == len(teams.packed) >= (12 if name in MAIN_FORMATS else 4)
 
 
-def test_format_without_a_set_is_said(tmp_path, monkeypatch):
+def test_format_without_a_set_is_an_error(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match="No team set ships for gen9uu"):
         load_team_set("gen9uu", None, "train", accept)
@@ -137,7 +137,7 @@ def test_bad_teams_can_be_skipped_with_a_warning(tmp_path, caplog):
         load_team_set("gen1ou", tmp_path, "all", accept, skip_invalid=True)
 
 
-def test_long_list_of_bad_teams_is_cut(tmp_path):
+def test_long_list_of_bad_teams_is_truncated(tmp_path):
     file = tmp_path / "set.jsonl"
     file.write_text("\n".join(json.dumps({"team": f"bad {number}"}) for number in range(500)))
     with pytest.raises(UserError, match="and 480 more") as error:
@@ -145,13 +145,13 @@ def test_long_list_of_bad_teams_is_cut(tmp_path):
     assert len(str(error.value).splitlines()) < 50
 
 
-def split_of(teams, folder, split, share=0.25):
+def split_of(teams, folder, split, fraction=0.25):
     file = folder / "set.packed"
     file.write_text("\n".join(teams))
-    return load_team_set("gen1ou", file, split, accept, held_out=share).packed
+    return load_team_set("gen1ou", file, split, accept, held_out=fraction).packed
 
 
-def test_splits_are_disjoint_whole_and_near_their_share(tmp_path):
+def test_splits_are_disjoint_complete_and_near_their_fraction(tmp_path):
     teams = many(800)
     train, held_out = split_of(teams, tmp_path, "train"), split_of(teams, tmp_path, "held_out")
     assert not set(train) & set(held_out)
@@ -159,21 +159,23 @@ def test_splits_are_disjoint_whole_and_near_their_share(tmp_path):
     assert 150 < len(held_out) < 250  # 200 expected, standard deviation 12
 
 
-def test_split_depends_on_a_team_alone(tmp_path):
+def test_split_of_a_team_does_not_depend_on_the_others(tmp_path):
     teams = many(200)
     held_out = set(split_of(teams, tmp_path, "held_out"))
     assert set(split_of(teams[100:][::-1], tmp_path, "held_out")) == held_out & set(teams[100:])
-    larger = split_of(teams, tmp_path, "held_out", share=0.5)
+    larger = split_of(teams, tmp_path, "held_out", fraction=0.5)
     assert held_out < set(larger)
 
 
-def test_order_and_nicknames_do_not_move_a_team_to_the_other_side(tmp_path):
+def test_order_and_nicknames_do_not_change_the_split(tmp_path):
     for name in (f"Mon{number}" for number in range(60)):
         plain = packed(name, "Tauros")
-        turned = "]".join(reversed(plain.split("]")))
+        reordered = "]".join(reversed(plain.split("]")))
         nicknamed = f"Nick|{name}" + plain.removeprefix(f"{name}|")
-        sides = {text in split_of([text, *many(30)], tmp_path, "held_out", 0.5) for text in (plain, turned, nicknamed)}
-        assert len(sides) == 1
+        splits = {
+            text in split_of([text, *many(30)], tmp_path, "held_out", 0.5) for text in (plain, reordered, nicknamed)
+        }
+        assert len(splits) == 1
 
 
 def test_nothing_is_held_out_by_default(tmp_path):
@@ -192,7 +194,7 @@ def test_settings_of_a_folder_give_weights_and_names_held_out(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("settings", "complaint"),
+    ("settings", "message"),
     [
         ("weights: {rian: 2}", "names rian"),
         ("held_out: [nobody]", "names nobody"),
@@ -206,18 +208,18 @@ def test_settings_of_a_folder_give_weights_and_names_held_out(tmp_path):
         ("weights: {rain: 0}", "weight 0"),
     ],
 )
-def test_bad_settings_of_a_folder_are_said(tmp_path, settings, complaint):
+def test_bad_settings_of_a_folder_are_errors(tmp_path, settings, message):
     write(tmp_path, rain=packed("Tauros"))
     (tmp_path / "set.yaml").write_text(settings)
-    with pytest.raises(UserError, match=complaint):
+    with pytest.raises(UserError, match=message):
         load_team_set("gen1ou", tmp_path, "all", accept)
 
 
-def test_share_out_of_range_is_said(tmp_path):
+def test_fraction_out_of_range_is_an_error(tmp_path):
     write(tmp_path, rain=packed("Tauros"))
-    for share in (-0.1, 1, float("nan")):
+    for fraction in (-0.1, 1, float("nan")):
         with pytest.raises(UserError, match="at least 0 and below 1"):
-            load_team_set("gen1ou", tmp_path, "all", accept, held_out=share)
+            load_team_set("gen1ou", tmp_path, "all", accept, held_out=fraction)
 
 
 def test_draws_follow_the_weights(tmp_path):
@@ -225,10 +227,10 @@ def test_draws_follow_the_weights(tmp_path):
     (tmp_path / "set.yaml").write_text("weights: {a: 5, b: 0, c: 3}")
     teams = load_team_set("gen1ou", tmp_path, "all", accept)
     drawn = teams.draw(np.random.default_rng(0), 100_000)
-    share = np.bincount(drawn, minlength=3) / len(drawn)
+    frequency = np.bincount(drawn, minlength=3) / len(drawn)
     assert drawn.shape == (100_000,)
-    assert share[1] == 0
-    assert share == pytest.approx([0.625, 0, 0.375], abs=0.006)  # four standard deviations
+    assert frequency[1] == 0
+    assert frequency == pytest.approx([0.625, 0, 0.375], abs=0.006)  # four standard deviations
     assert (drawn == teams.draw(np.random.default_rng(0), 100_000)).all()
 
 
@@ -241,48 +243,48 @@ def test_shuffling_keeps_the_members_and_reaches_every_order():
     assert all(850 < count < 1150 for count in orders.values())
 
 
-def test_verdicts_are_asked_in_parts_and_remembered(tmp_path):
-    asked = []
+def test_teams_are_validated_in_parts_and_results_are_cached(tmp_path):
+    sizes = []
 
     def counting(battle_format, texts):
-        asked.append(len(texts))
+        sizes.append(len(texts))
         return accept(battle_format, texts)
 
     file = tmp_path / "set.packed"
     file.write_text("\n".join(many(450)))
     first = validate_teams("gen1ou", file, counting)
-    assert asked == [200, 200, 50]
+    assert sizes == [200, 200, 50]
     assert validate_teams("gen1ou", file, counting) == first
-    assert asked == [200, 200, 50]
-    validate_teams("gen2ou", file, counting)  # another format, another question
-    assert asked == [200, 200, 50] * 2
+    assert sizes == [200, 200, 50]
+    validate_teams("gen2ou", file, counting)  # another format is not in the cache
+    assert sizes == [200, 200, 50] * 2
     file.write_text("\n".join(many(451)))
     validate_teams("gen1ou", file, counting)
-    assert asked[6:] == [200, 200, 51]
+    assert sizes[6:] == [200, 200, 51]
 
 
-@pytest.mark.parametrize("spoilt", ["", "{", "[]", '{"packed": "x"}', '[{"packed": 1}]', "[[]]", "[" * 100_000])
-def test_spoilt_memory_is_asked_again(tmp_path, monkeypatch, spoilt):
+@pytest.mark.parametrize("corrupt", ["", "{", "[]", '{"packed": "x"}', '[{"packed": 1}]', "[[]]", "[" * 100_000])
+def test_corrupt_cache_is_ignored(tmp_path, monkeypatch, corrupt):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     write(tmp_path, one=packed("Tauros"))
     first = validate_teams("gen1ou", tmp_path, accept)
-    (memory,) = (tmp_path / "cache").rglob("*.json")
-    memory.write_text(spoilt)
+    (cached,) = (tmp_path / "cache").rglob("*.json")
+    cached.write_text(corrupt)
     assert validate_teams("gen1ou", tmp_path, accept) == first
 
 
-def test_memory_that_cannot_be_written_does_not_matter(tmp_path, monkeypatch):
+def test_cache_that_cannot_be_written_is_ignored(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     write(tmp_path, one=packed("Tauros"))
     assert validate_teams("gen1ou", tmp_path / "one.txt", accept)[0].packed == packed("Tauros")
 
 
-def test_team_that_is_too_long_or_no_unicode_is_not_even_asked_about(tmp_path):
+def test_team_that_is_too_long_or_not_unicode_is_not_sent_to_the_validator(tmp_path):
     file = tmp_path / "set.jsonl"
     file.write_text("\n".join(json.dumps({"team": team}) for team in ("x" * 70_000, "\ud800", packed("Tauros"))))
-    judged = validate_teams("gen1ou", file, accept)
-    assert [each.problems for each in judged] == [
+    teams = validate_teams("gen1ou", file, accept)
+    assert [team.problems for team in teams] == [
         ("The team is longer than 64 KB.",),
         ("The team has characters that are not valid Unicode.",),
         (),
@@ -290,7 +292,7 @@ def test_team_that_is_too_long_or_no_unicode_is_not_even_asked_about(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "complaint"),
+    ("name", "content", "message"),
     [
         ("a.jsonl", b"{", "line 1: this is not JSON"),
         ("a.jsonl", b'{"team": 5}', 'line 1: an entry must be an object with "team"'),
@@ -304,13 +306,13 @@ def test_team_that_is_too_long_or_no_unicode_is_not_even_asked_about(tmp_path):
         ("a.txt", b"=== [gen9ou] x ===\n\nTauros\n", "has no team for gen1ou"),
     ],
 )
-def test_bad_files_are_said(tmp_path, name, content, complaint):
+def test_bad_files_are_errors(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(UserError, match=complaint):
+    with pytest.raises(UserError, match=message):
         load_team_set("gen1ou", tmp_path / name, "all", accept)
 
 
-def test_folder_without_teams_is_said(tmp_path):
+def test_folder_without_teams_is_an_error(tmp_path):
     with pytest.raises(UserError, match="has no file of teams"):
         load_team_set("gen1ou", tmp_path, "all", accept)
 
@@ -320,14 +322,14 @@ def test_device_is_not_read():
         load_team_set("gen1ou", Path("/dev/zero"), "all", accept)
 
 
-def test_path_that_no_system_takes_is_said():
+def test_impossible_path_is_an_error():
     for path in ("x" * 5000, "a\0b"):
         with pytest.raises(UserError):
             load_team_set("gen1ou", path, "all", accept)
 
 
-def test_file_that_unfolds_beyond_the_limit_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(team_files, "_MOST_BYTES", 1 << 20)
+def test_file_that_decompresses_beyond_the_limit_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(team_files, "_MAX_BYTES", 1 << 20)
     file = tmp_path / "bomb.jsonl.gz"
     file.write_bytes(gzip.compress(b" " * (8 << 20)))
     assert file.stat().st_size < 10_000

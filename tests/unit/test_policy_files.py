@@ -14,7 +14,7 @@ from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
 from nemesis.policies.config import PolicyConfig
 from nemesis.storage import policy_files
-from nemesis.storage.policy_files import load_policy_file, new_policy, policy_path, read_header, save_policy
+from nemesis.storage.policy_files import new_policy, policy_path, read_header, save_policy
 from nemesis.training.assembly import load_policy
 from nemesis.training.config import RunConfig
 from nemesis.training.run import train
@@ -34,7 +34,7 @@ def test_the_same_network_comes_back(file: Path):
     torch.manual_seed(0)
     expected = new_policy(opened(LEDUC), CONFIG).state_dict()
     before = torch.get_rng_state()
-    policy = load_policy_file(file, opened(LEDUC))
+    policy = find_policy(file).load(opened(LEDUC))
     assert torch.equal(torch.get_rng_state(), before)  # opening one disturbs no run
     assert not policy.training
     for name, weights in policy.state_dict().items():
@@ -45,7 +45,7 @@ def test_the_same_network_comes_back(file: Path):
 
 def test_another_game_is_refused(file: Path):
     with pytest.raises(UserError, match=r"plays openspiel:leduc_poker, not openspiel:kuhn_poker"):
-        load_policy_file(file, opened(KUHN))
+        find_policy(file).load(opened(KUHN))
 
 
 def rewritten(file: Path, **changes: object) -> Path:
@@ -59,7 +59,7 @@ def rewritten(file: Path, **changes: object) -> Path:
 
 def test_another_version_of_the_view_record_is_refused(file: Path):
     with pytest.raises(UserError, match=r"reads another version of the view record"):
-        load_policy_file(rewritten(file, view_version="older"), opened(LEDUC))
+        find_policy(rewritten(file, view_version="older")).load(opened(LEDUC))
 
 
 def test_a_newer_format_is_refused(file: Path):
@@ -70,7 +70,7 @@ def test_a_newer_format_is_refused(file: Path):
 def test_weights_that_do_not_fit_are_refused(file: Path):
     policy = CONFIG.model_dump(mode="json") | {"width": 24}
     with pytest.raises(UserError, match=r"do not fit the policy that it describes"):
-        load_policy_file(rewritten(file, policy=policy), opened(LEDUC))
+        find_policy(rewritten(file, policy=policy)).load(opened(LEDUC))
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"\xff" * 64])
@@ -98,7 +98,7 @@ def test_a_run_is_exported_as_a_file_that_can_be_evaluated(tmp_path: Path, capfd
     assert main(["export", str(tmp_path / "run"), str(file)]) == 0
     assert "kuhn_poker" in capfd.readouterr().out
     expected = load_policy(tmp_path / "run", average=True).state_dict()
-    policy = load_policy_file(file, opened(KUHN))
+    policy = find_policy(file).load(opened(KUHN))
     assert all(torch.equal(weights, expected[name]) for name, weights in policy.state_dict().items())
     assert read_header(file).about["update"] == 2
     loaded = load_policy(str(file)).state_dict()

@@ -12,9 +12,9 @@ from rich.console import Console
 
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
-from nemesis.play.players import PlayStyle
 from nemesis.play.policy_players import PlayOptions, open_last_checkpoints, open_player
 from nemesis.policies.config import PolicyConfig
+from nemesis.policies.play_style import PlayStyle
 from nemesis.storage.policy_files import new_policy, save_policy
 from nemesis.training.assembly import load_policy
 from nemesis.training.config import RunConfig

@@ -14,8 +14,8 @@ from nemesis.core.errors import UserError
 from nemesis.data.dataset import open_dataset
 from nemesis.data.episodes import Episodes, concatenate
 from nemesis.data.writer import DatasetWriter
-from nemesis.play.matches import Player, Score, play
-from nemesis.play.players import PolicyPlayer, RandomPlayer, ScriptedPlayer
+from nemesis.play.matches import Score, play
+from nemesis.play.players import Player, PolicyPlayer, RandomPlayer, ScriptedPlayer
 from nemesis.play.recording import Recorder
 
 torch.set_num_threads(1)
@@ -33,7 +33,14 @@ def record(game: Duel, path: Path, first: Player, second: Player, matches: int =
     with DatasetWriter(path, game.spec) as writer:
         recorder = Recorder(game, writer, "x", SLOTS)
         (score,) = play(
-            game, first, [second], matches=matches, slots=SLOTS, seed=3, watch=recorder.watch, note=recorder.note
+            game,
+            first,
+            [second],
+            matches=matches,
+            slots=SLOTS,
+            seed=3,
+            on_end=recorder.on_end,
+            on_decisions=recorder.on_decisions,
         )
         recorder.flush()
         writer.finish()
@@ -42,7 +49,9 @@ def record(game: Duel, path: Path, first: Player, second: Player, matches: int =
 
 def test_every_match_that_ended_by_play_is_there_with_both_seats_and_its_result(tmp_path: Path):
     game = Duel(lost=range(0, 100, 9))
-    score, episodes = record(game, tmp_path, RandomPlayer(0), ScriptedPlayer(game.scripted["bold"], 1))
+    score, episodes = record(
+        game, tmp_path, RandomPlayer(0), ScriptedPlayer(game.scripted["bold"], game.spec.actions, 1)
+    )
     assert score.voided > 0
     numbers = np.array([int(source.removeprefix("x-")) for source in episodes.source])
     assert sorted({*numbers.tolist()}) == [number for number in range(60) if number % 9]
@@ -58,7 +67,7 @@ def test_every_match_that_ended_by_play_is_there_with_both_seats_and_its_result(
 
 def test_actions_views_and_masks_belong_together(tmp_path: Path):
     game = Duel(lost=range(0, 100, 9))
-    _, episodes = record(game, tmp_path, RandomPlayer(0), ScriptedPlayer(game.scripted["bold"], 1))
+    _, episodes = record(game, tmp_path, RandomPlayer(0), ScriptedPlayer(game.scripted["bold"], game.spec.actions, 1))
     mask = np.unpackbits(episodes.mask, axis=1, count=game.spec.actions).astype(bool)
     assert mask[np.arange(episodes.decisions), episodes.action].all()
     np.testing.assert_array_equal(episodes.view[:, 3] > 0, episodes.action == BREATH)
@@ -77,7 +86,7 @@ def test_actions_views_and_masks_belong_together(tmp_path: Path):
 def test_a_policy_leaves_its_probabilities_and_values(tmp_path: Path):
     game = opened(LEDUC)
     policy = build_policy(game)
-    players = [PolicyPlayer(policy, SLOTS, CPU, seed) for seed in (0, 1)]
+    players = [PolicyPlayer(policy, game.spec, SLOTS, CPU, seed) for seed in (0, 1)]
     _, episodes = record(game, tmp_path, *players)  # type: ignore[arg-type]
     with torch.inference_mode():
         mask = torch.from_numpy(np.unpackbits(episodes.mask, axis=1, count=game.spec.actions).astype(bool))

@@ -9,12 +9,14 @@ from duel import Duel
 from episodes import CPU, LEDUC, build_policy, opened
 
 from nemesis.core.game import Decisions, Game, IntArray
-from nemesis.play.collector import Clock, Collector
+from nemesis.play.collector import Collector
+from nemesis.play.experience import Clock
 from nemesis.play.pairings import EXPLOITER, MAIN, Pairing, Pairings, PlayerSource
-from nemesis.play.players import Choices, PlayStyle, PolicyPlayer, RandomPlayer
-from nemesis.play.seating import SavablePlayer, Seating
-from nemesis.play.serial import frozen_players, open_seating
+from nemesis.play.players import Choices, PolicyPlayer, RandomPlayer, SavablePlayer
+from nemesis.play.policy_players import frozen_players
+from nemesis.play.seating import Seating, open_seating
 from nemesis.policies.config import PolicyConfig
+from nemesis.policies.play_style import PlayStyle
 from nemesis.policies.policy import Policy
 from nemesis.storage.policy_files import save_policy
 from nemesis.storage.state_tree import flatten_state, unflatten_state
@@ -45,7 +47,7 @@ class League:
     def __init__(self, game: Game, pairings: Pairings, memory: str = "none", seed: int = 0) -> None:
         stride = None if memory == "none" else 2
         self.learning = {
-            name: PolicyPlayer(build_policy(game, seed=number, memory=memory), SLOTS, CPU, seed + number)
+            name: PolicyPlayer(build_policy(game, seed=number, memory=memory), game.spec, SLOTS, CPU, seed + number)
             for number, name in enumerate((MAIN, EXPLOITER))
         }
         self.opened: list[Noting] = []

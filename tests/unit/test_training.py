@@ -22,8 +22,8 @@ from nemesis.core.trajectory import Trajectories
 from nemesis.evaluation import run_evaluation as examination
 from nemesis.evaluation.run_evaluation import RunEvaluator
 from nemesis.learners.learner import PolicyModule
+from nemesis.storage.policies import find_checkpoint
 from nemesis.training import assembly
-from nemesis.training.assembly import find_checkpoint
 from nemesis.training.config import RunConfig
 from nemesis.training.run import Run, resume, train
 from nemesis.training.summary import outcome

@@ -14,8 +14,8 @@ from benchmarks.report import MeasurementError
 from nemesis.core.config import build_config
 from nemesis.population.league import open_league
 from nemesis.presets import load_preset
+from nemesis.storage.policies import find_checkpoint
 from nemesis.training import assembly
-from nemesis.training.assembly import find_checkpoint
 from nemesis.training.config import RunConfig
 from nemesis.training.run import train
 

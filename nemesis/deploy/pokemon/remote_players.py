@@ -10,7 +10,7 @@ from nemesis.deploy.pokemon.poke_env_opponent import PREFIX
 from nemesis.deploy.pokemon.server_matches import SLOTS, Meeting, play_on_server
 from nemesis.deploy.pokemon.showdown_client import Played
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.replays.html import write_replay
+from nemesis.games.pokemon.hosts.replay_page import write_replay
 from nemesis.play.matches import Score
 from nemesis.play.players import Player
 

@@ -10,6 +10,6 @@ FAMILY = Family(
     settings=PokemonSettings,
     commands="nemesis.games.pokemon.commands:commands",
     checks="nemesis.games.pokemon.commands:checks",
-    replays="nemesis.games.pokemon.replays.family:REPLAYS",
+    replays="nemesis.games.pokemon.replay_family:REPLAYS",
     remote_players="nemesis.deploy.pokemon.remote_players:REMOTE_PLAYERS",
 )

@@ -1,4 +1,4 @@
-"""What a format is: the facts of the simulator's singles and doubles formats, written out once by `host/formats.js`."""
+"""What a format is: facts of the simulator's singles and doubles formats, written by `host/tools/formats.js`."""
 
 import difflib
 import json

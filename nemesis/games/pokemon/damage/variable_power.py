@@ -1,7 +1,7 @@
-"""Moves whose power the simulator computes anew at each use, as far as a view record tells what it depends on.
+"""Moves whose power depends on the position, as far as view records have what it depends on.
 
-A rule takes the scene and where in it such a move is (row, attacker, move), k places, and returns a power or a factor
-of power: (k, defender) or (k, 1).
+A rule takes the context and the indices (row, attacker, move) of k uses of such a move in it. It returns the power, or
+a factor of the power: (k, defender) or (k, 1).
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from nemesis.games.pokemon.damage.battlers import ATTACK, SUN, Fighters, Floats
+from nemesis.games.pokemon.damage.pokemon_batch import ATTACK, SUN, Floats, PokemonBatch
 from nemesis.games.pokemon.dex import tables as dex
 from nemesis.games.pokemon.views.layout import ITEM_STATES, STATUSES, TERRAINS
 
@@ -21,38 +21,38 @@ _WEIGHT = dex.BLOCKS["species"].column("weight")
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
-    """Who attacks whom."""
+class AttackContext:
+    """Attackers, defenders and the base power of the moves."""
 
-    attackers: Fighters
-    defenders: Fighters
-    power: Floats  # (n, attacker, move) as the dex gives it
+    attackers: PokemonBatch
+    defenders: PokemonBatch
+    power: Floats  # (n, attacker, move) from the dex
 
-    def attacker(self, values: npt.NDArray[Any], at: "Places") -> npt.NDArray[Any]:
-        """Pick values of attackers (n, attacker): (k, 1)."""
+    def attacker(self, values: npt.NDArray[Any], at: "Indices") -> npt.NDArray[Any]:
+        """Select values of attackers (n, attacker): (k, 1)."""
         return values[at[0], at[1], None]
 
-    def defender(self, values: npt.NDArray[Any], at: "Places") -> npt.NDArray[Any]:
-        """Pick values of defenders (n, defender): (k, defender)."""
+    def defender(self, values: npt.NDArray[Any], at: "Indices") -> npt.NDArray[Any]:
+        """Select values of defenders (n, defender): (k, defender)."""
         return values[at[0]]
 
 
-Places: TypeAlias = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.intp]]
-Rule: TypeAlias = Callable[[Scene, Places], npt.NDArray[Any]]
+Indices: TypeAlias = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.intp]]
+Rule: TypeAlias = Callable[[AttackContext, Indices], npt.NDArray[Any]]
 
 
-def varied_power(scene: Scene, moves: npt.NDArray[Any]) -> Floats:
+def variable_power(context: AttackContext, moves: npt.NDArray[Any]) -> Floats:
     """Return the power of moves (n, attacker, move) against each defender: (n, attacker, move, defender)."""
-    power = scene.power[..., None]
+    power = context.power[..., None]
     rules = _rule_numbers()[moves]
     present = np.flatnonzero(np.bincount(rules.ravel()))
     if not present[-1]:
         return power
-    power = np.repeat(power, scene.defenders.pokemon.shape[1], axis=-1)
+    power = np.repeat(power, context.defenders.pokemon.shape[1], axis=-1)
     for number in present[present > 0]:
         at = np.nonzero(rules == number)
         _, absolute, rule = _RULES[number - 1]
-        value = rule(scene, at)
+        value = rule(context, at)
         power[at] = value if absolute else value * power[at]
     return power
 
@@ -65,116 +65,116 @@ def _rule_numbers() -> npt.NDArray[np.int8]:
     return numbers
 
 
-def _by_target_weight(scene: Scene, at: Places) -> npt.NDArray[Any]:
-    weight = scene.defender(scene.defenders.species[..., _WEIGHT], at)
+def _by_target_weight(context: AttackContext, at: Indices) -> npt.NDArray[Any]:
+    weight = context.defender(context.defenders.species[..., _WEIGHT], at)
     return np.asarray(
         np.array([20, 40, 60, 80, 100, 120])[np.searchsorted([100, 250, 500, 1000, 2000], weight, side="right")]
     )
 
 
-def _by_weight_ratio(scene: Scene, at: Places) -> npt.NDArray[Any]:
-    own = scene.attacker(scene.attackers.species[..., _WEIGHT], at)
-    ratio = own / np.maximum(scene.defender(scene.defenders.species[..., _WEIGHT], at), 1)
+def _by_weight_ratio(context: AttackContext, at: Indices) -> npt.NDArray[Any]:
+    own = context.attacker(context.attackers.species[..., _WEIGHT], at)
+    ratio = own / np.maximum(context.defender(context.defenders.species[..., _WEIGHT], at), 1)
     return np.asarray(np.array([40, 60, 80, 100, 120])[np.searchsorted([2, 3, 4, 5], ratio, side="right")])
 
 
-def _gyro_ball(scene: Scene, at: Places) -> npt.NDArray[Any]:
-    own = np.maximum(scene.attacker(scene.attackers.speed, at), 1)
-    return np.asarray(np.minimum(25 * scene.defender(scene.defenders.speed, at) / own + 1, 150))
+def _gyro_ball(context: AttackContext, at: Indices) -> npt.NDArray[Any]:
+    own = np.maximum(context.attacker(context.attackers.speed, at), 1)
+    return np.asarray(np.minimum(25 * context.defender(context.defenders.speed, at) / own + 1, 150))
 
 
-def _electro_ball(scene: Scene, at: Places) -> npt.NDArray[Any]:
-    ratio = scene.attacker(scene.attackers.speed, at) / np.maximum(scene.defender(scene.defenders.speed, at), 1)
+def _electro_ball(context: AttackContext, at: Indices) -> npt.NDArray[Any]:
+    ratio = context.attacker(context.attackers.speed, at) / np.maximum(context.defender(context.defenders.speed, at), 1)
     return np.asarray(np.array([40, 60, 80, 120, 150])[np.searchsorted([1, 2, 3, 4], ratio, side="right")])
 
 
-def _flail(scene: Scene, at: Places) -> npt.NDArray[Any]:
-    parts = 48 * scene.attacker(scene.attackers.hp, at)
+def _flail(context: AttackContext, at: Indices) -> npt.NDArray[Any]:
+    parts = 48 * context.attacker(context.attackers.hp, at)
     return np.asarray(np.array([200, 150, 100, 80, 40, 20])[np.searchsorted([2, 5, 10, 17, 33], parts, side="right")])
 
 
-def _stored_power(scene: Scene, at: Places) -> npt.NDArray[Any]:
-    return 20 + 20 * scene.attacker(np.maximum(scene.attackers["boosts"], 0).sum(-1), at)
+def _stored_power(context: AttackContext, at: Indices) -> npt.NDArray[Any]:
+    return 20 + 20 * context.attacker(np.maximum(context.attackers["boosts"], 0).sum(-1), at)
 
 
-def _foul_play(scene: Scene, at: Places) -> npt.NDArray[Any]:
-    own = scene.attacker(scene.attackers.boosted[..., ATTACK], at)
-    return np.asarray(scene.defender(scene.defenders.boosted[..., ATTACK], at) / np.maximum(own, 1))
+def _foul_play(context: AttackContext, at: Indices) -> npt.NDArray[Any]:
+    own = context.attacker(context.attackers.boosted[..., ATTACK], at)
+    return np.asarray(context.defender(context.defenders.boosted[..., ATTACK], at) / np.maximum(own, 1))
 
 
-def _against_ailing(scene: Scene, at: Places) -> npt.NDArray[Any]:
-    return np.where(scene.defender(scene.defenders.one("status"), at) > 0, 2, 1)
+def _against_status(context: AttackContext, at: Indices) -> npt.NDArray[Any]:
+    return np.where(context.defender(context.defenders.column("status"), at) > 0, 2, 1)
 
 
-def _against_poisoned(scene: Scene, at: Places) -> npt.NDArray[Any]:
-    return np.where(np.isin(scene.defender(scene.defenders.one("status"), at), _POISONED), 2, 1)
+def _against_poisoned(context: AttackContext, at: Indices) -> npt.NDArray[Any]:
+    return np.where(np.isin(context.defender(context.defenders.column("status"), at), _POISONED), 2, 1)
 
 
-def _against_sleeping(scene: Scene, at: Places) -> npt.NDArray[Any]:
-    return np.where(scene.defender(scene.defenders.one("status"), at) == STATUSES.index("slp"), 1, 0)
+def _against_sleeping(context: AttackContext, at: Indices) -> npt.NDArray[Any]:
+    return np.where(context.defender(context.defenders.column("status"), at) == STATUSES.index("slp"), 1, 0)
 
 
-def _against_weakened(scene: Scene, at: Places) -> npt.NDArray[Any]:
-    return np.where(scene.defender(scene.defenders.hp, at) <= 0.5, 2, 1)
+def _against_weakened(context: AttackContext, at: Indices) -> npt.NDArray[Any]:
+    return np.where(context.defender(context.defenders.hp, at) <= 0.5, 2, 1)
 
 
-def _facade(scene: Scene, at: Places) -> npt.NDArray[Any]:
-    status = scene.attacker(scene.attackers.one("status"), at)
-    burnt = (status == STATUSES.index("brn")) & (scene.attackers.tables.generation >= 6)
-    return np.where(burnt, 4, np.where(status > 0, 2, 1))  # a burn's halving is undone
+def _facade(context: AttackContext, at: Indices) -> npt.NDArray[Any]:
+    status = context.attacker(context.attackers.column("status"), at)
+    burnt = (status == STATUSES.index("brn")) & (context.attackers.tables.generation >= 6)
+    return np.where(burnt, 4, np.where(status > 0, 2, 1))  # cancels the halving by the burn
 
 
-def _acrobatics(scene: Scene, at: Places) -> npt.NDArray[Any]:
-    return np.where(scene.attacker(scene.attackers.one("item"), at) == 0, 2, 1)
+def _acrobatics(context: AttackContext, at: Indices) -> npt.NDArray[Any]:
+    return np.where(context.attacker(context.attackers.column("item"), at) == 0, 2, 1)
 
 
-def _knock_off(scene: Scene, at: Places) -> npt.NDArray[Any]:
-    held = scene.defender(scene.defenders.one("item_state"), at) != ITEM_STATES.index("none")
-    return np.where(held & (scene.attackers.tables.generation >= 6), 1.5, 1)
+def _knock_off(context: AttackContext, at: Indices) -> npt.NDArray[Any]:
+    held = context.defender(context.defenders.column("item_state"), at) != ITEM_STATES.index("none")
+    return np.where(held & (context.attackers.tables.generation >= 6), 1.5, 1)
 
 
-def _poltergeist(scene: Scene, at: Places) -> npt.NDArray[Any]:
-    return np.where(scene.defender(scene.defenders.one("item_state"), at) == ITEM_STATES.index("none"), 0, 1)
+def _poltergeist(context: AttackContext, at: Indices) -> npt.NDArray[Any]:
+    return np.where(context.defender(context.defenders.column("item_state"), at) == ITEM_STATES.index("none"), 0, 1)
 
 
-def _first_turn_only(scene: Scene, at: Places) -> npt.NDArray[Any]:
-    fresh = scene.attacker(scene.attackers.one("turns_active"), at) == 0
-    return np.where(fresh & (scene.attacker(scene.attackers.one("last_move"), at) == 0), 1, 0)
+def _first_turn_only(context: AttackContext, at: Indices) -> npt.NDArray[Any]:
+    just_entered = context.attacker(context.attackers.column("turns_active"), at) == 0
+    return np.where(just_entered & (context.attacker(context.attackers.column("last_move"), at) == 0), 1, 0)
 
 
-def _when_first(scene: Scene, at: Places) -> npt.NDArray[Any]:
-    return np.where(scene.attacker(scene.attackers.speed, at) > scene.defender(scene.defenders.speed, at), 2, 1)
+def _when_first(context: AttackContext, at: Indices) -> npt.NDArray[Any]:
+    return np.where(context.attacker(context.attackers.speed, at) > context.defender(context.defenders.speed, at), 2, 1)
 
 
-def _in_weather(scene: Scene, at: Places) -> npt.NDArray[Any]:
-    return np.where(scene.attackers.field.weather[at[0]] > 0, 2, 1)[:, None]
+def _in_weather(context: AttackContext, at: Indices) -> npt.NDArray[Any]:
+    return np.where(context.attackers.field.weather[at[0]] > 0, 2, 1)[:, None]
 
 
-def _hydro_steam(scene: Scene, at: Places) -> npt.NDArray[Any]:
-    return np.where(SUN[scene.attackers.field.weather[at[0]]], 3, 1)[:, None]  # gains what the sun takes
+def _hydro_steam(context: AttackContext, at: Indices) -> npt.NDArray[Any]:
+    return np.where(SUN[context.attackers.field.weather[at[0]]], 3, 1)[:, None]  # 1.5 instead of the sun's 0.5
 
 
 def _on_terrain(name: str, factor: float) -> Rule:
-    def rule(scene: Scene, at: Places) -> npt.NDArray[Any]:
-        lies = scene.attackers.field.terrain[at[0]] == TERRAINS.index(name)
-        return np.where(lies, factor, 1)[:, None]
+    def rule(context: AttackContext, at: Indices) -> npt.NDArray[Any]:
+        active = context.attackers.field.terrain[at[0]] == TERRAINS.index(name)
+        return np.where(active, factor, 1)[:, None]
 
     return rule
 
 
-def _needs_terrain(scene: Scene, at: Places) -> npt.NDArray[Any]:
-    return np.where(scene.attackers.field.terrain[at[0]] > 0, 1, 0)[:, None]
+def _needs_terrain(context: AttackContext, at: Indices) -> npt.NDArray[Any]:
+    return np.where(context.attackers.field.terrain[at[0]] > 0, 1, 0)[:, None]
 
 
-def _by_own_hp(most: int) -> Rule:
-    return lambda scene, at: most * scene.attacker(scene.attackers.hp, at)
+def _by_own_hp(maximum: int) -> Rule:
+    return lambda context, at: maximum * context.attacker(context.attackers.hp, at)
 
 
-def _by_target_hp(most: int) -> Rule:
-    return lambda scene, at: most * scene.defender(scene.defenders.hp, at)
+def _by_target_hp(maximum: int) -> Rule:
+    return lambda context, at: maximum * context.defender(context.defenders.hp, at)
 
 
-# Names, whether the rule gives a power or a factor, and the rule.
+# Moves, whether the rule returns a power (or else a factor), and the rule.
 _RULES: tuple[tuple[tuple[str, ...], bool, Rule], ...] = (
     (("lowkick", "grassknot"), True, _by_target_weight),
     (("heavyslam", "heatcrash"), True, _by_weight_ratio),
@@ -186,7 +186,7 @@ _RULES: tuple[tuple[tuple[str, ...], bool, Rule], ...] = (
     (("hardpress",), True, _by_target_hp(100)),
     (("storedpower", "powertrip"), True, _stored_power),
     (("foulplay",), False, _foul_play),
-    (("hex", "infernalparade"), False, _against_ailing),
+    (("hex", "infernalparade"), False, _against_status),
     (("venoshock", "barbbarrage"), False, _against_poisoned),
     (("dreameater",), False, _against_sleeping),
     (("brine",), False, _against_weakened),

@@ -1,1 +1,1 @@
-"""The dex: what is always true of species, moves, items and abilities, as arrays."""
+"""The dex: static data of species, moves, items and abilities, as arrays."""

@@ -1,9 +1,8 @@
-"""The dex: one vocabulary of ids for all formats, and what is always true of each id, as arrays.
+"""The dex: one vocabulary of ids for all formats, and the static data of each id, as arrays.
 
-The number of an id is its place in the vocabulary plus one; 0 is unknown. A *table* has one row per number, so that ids
-out of a view record index it as they are; row 0 is all zero. Facts differ between generations and games: every mod of
-the simulator has its tables, `tables("gen1")`. The files behind this are written by
-`python -m nemesis.games.pokemon.dex.export`.
+The number of an id is its index in the vocabulary plus one; 0 is unknown. A *table* has one row per number, so that ids
+of view records index it directly; row 0 is all zero. Data differ between generations and games, so every mod of the
+simulator has its own tables, such as `tables("gen1")`. `python -m nemesis.games.pokemon.dex.export` writes the files.
 """
 
 import functools
@@ -32,16 +31,16 @@ FLAGS = (
     "contact", "protect", "sound", "bullet", "punch", "bite", "slicing", "wind", "powder", "pulse", "dance", "heal",
     "bypasssub", "reflectable", "charge", "recharge", "futuremove", "defrost", "gravity", "snatch", "cantusetwice",
 )  # fmt: skip
-BY_LEVEL, HALF_OF_TARGET, OWN_HP, RETURNED = -1, -2, -3, -4  # damage that is no number
+BY_LEVEL, HALF_OF_TARGET, OWN_HP, RETURNED = -1, -2, -3, -4  # special values of fixed_damage
 
 _SPECIES = (
     Field("base_stats", 6, "hp, atk, def, spa, spd, spe"),
     Field("types", 2, "type ids"),
     Field("weight", 1, "in tenths of a kilogram"),
-    Field("can_evolve", 1, "into something that the mod has"),
-    Field("base_species", 1, "species id of the forme that it is a forme of"),
-    Field("abilities", 4, "ability ids that it may have: first, second, hidden, special"),
-    Field("male", 1, "per cent of males; 0 for females only and for the genderless"),
+    Field("can_evolve", 1, "into a species of the mod"),
+    Field("base_species", 1, "species id of the base forme"),
+    Field("abilities", 4, "possible ability ids: first, second, hidden, special"),
+    Field("male", 1, "per cent of males; 0 if all are female or genderless"),
     Field("genderless", 1, ""),
     Field("mega", 1, "1 for mega and primal formes"),
     Field("required_item", 1, "item id that the forme needs"),
@@ -49,45 +48,45 @@ _SPECIES = (
     Field("standard", 1, "1 if the mod's games have it"),
 )
 _MOVES = (
-    Field("power", 1, "0 for status moves and for damage that does not follow from power"),
-    Field("power_varies", 1, "1 if the simulator computes the power anew at each use"),
+    Field("power", 1, "0 for status moves and fixed damage"),
+    Field("power_varies", 1, "1 if the simulator computes the power at each use"),
     Field("accuracy", 1, "per cent; 101 never misses"),
     Field("pp", 1, "with all PP Ups"),
     Field("priority", 1, ""),
-    Field("category", 1, "place in CATEGORIES"),
+    Field("category", 1, "index in CATEGORIES"),
     Field("type", 1, "type id"),
-    Field("target", 1, "place in TARGETS"),
+    Field("target", 1, "index in TARGETS"),
     Field("flags", len(FLAGS), "of each of FLAGS"),
     Field("fixed_damage", 1, "HP; BY_LEVEL, HALF_OF_TARGET, OWN_HP or RETURNED"),
     Field("ohko", 1, "1 if a hit knocks out"),
-    Field("critical_ratio", 1, "1 is usual; 4 is certain"),
-    Field("hits", 2, "at least and at most"),
-    Field("recoil", 1, "per cent of the damage that the user takes itself"),
-    Field("drain", 1, "per cent of the damage that heals the user"),
-    Field("cost", 1, "per cent of its HP that the user pays, 100 if it faints"),
-    Field("heal", 1, "per cent of its HP that the target, mostly the user, regains"),
+    Field("critical_ratio", 1, "1 is the default; 4 is always critical"),
+    Field("hits", 2, "minimum and maximum"),
+    Field("recoil", 1, "per cent of the damage, taken by the user"),
+    Field("drain", 1, "per cent of the damage, healed by the user"),
+    Field("cost", 1, "per cent of the user's HP; 100 if it faints"),
+    Field("heal", 1, "per cent of HP healed by the target, usually the user"),
     Field("self_boosts", len(BOOSTS), "certain"),
-    Field("target_boosts", len(BOOSTS), "certain, on whoever is the target if not the user"),
-    Field("secondary_chance", 1, "per cent, of the likeliest secondary effect"),
+    Field("target_boosts", len(BOOSTS), "certain, if the target is not the user"),
+    Field("secondary_chance", 1, "per cent, of the most likely secondary effect"),
     Field("secondary_self_boosts", len(BOOSTS), "expected, in hundredths of a stage"),
     Field("secondary_target_boosts", len(BOOSTS), "expected, in hundredths of a stage"),
     Field("status_chances", 6, "per cent of each status of STATUSES from brn on, as main or secondary effect"),
     Field("flinch", 1, "per cent"),
     Field("confusion", 1, "per cent"),
-    Field("volatile", 1, "1 + place in layout.VOLATILES of what befalls the target; protect stands for all its kin"),
-    Field("self_volatile", 1, "1 + place in layout.VOLATILES of what befalls the user"),
-    Field("protects", 1, "1 for Protect and its kin, which fail if repeated"),
-    Field("self_switch", 1, "1 if the user leaves, 2 passing on boosts, 3 passing on a substitute"),
-    Field("force_switch", 1, "1 if the target must leave"),
-    Field("weather", 1, "place in layout.WEATHERS"),
-    Field("terrain", 1, "place in layout.TERRAINS"),
-    Field("room", 1, "1 + place in layout.ROOMS"),
-    Field("side_condition", 1, "1 + place in layout.SIDE_CONDITIONS"),
-    Field("hazard", 1, "1 if it is laid on the foe's side and hurts who comes in"),
-    Field("clears_hazards", 1, "1 if it removes them from the own side"),
-    Field("attack_stat", 1, "1 if the user's defence attacks, 2 if the target's attack does"),
-    Field("hits_defence", 1, "1 if a special move is met by physical defence"),
-    Field("ignores_boosts", 1, "of the target's defence"),
+    Field("volatile", 1, "1 + index in layout.VOLATILES that the target gets; protect also stands for similar moves"),
+    Field("self_volatile", 1, "1 + index in layout.VOLATILES that the user gets"),
+    Field("protects", 1, "1 for Protect and similar moves, which fail if repeated"),
+    Field("self_switch", 1, "1 if the user switches out, 2 with Baton Pass, 3 with Shed Tail"),
+    Field("force_switch", 1, "1 if the target must switch out"),
+    Field("weather", 1, "index in layout.WEATHERS"),
+    Field("terrain", 1, "index in layout.TERRAINS"),
+    Field("room", 1, "1 + index in layout.ROOMS"),
+    Field("side_condition", 1, "1 + index in layout.SIDE_CONDITIONS"),
+    Field("hazard", 1, "1 if it is an entry hazard on the foe's side"),
+    Field("clears_hazards", 1, "1 if it removes hazards from the own side"),
+    Field("attack_stat", 1, "1 if it uses the user's defence, 2 if it uses the target's attack"),
+    Field("hits_defence", 1, "1 if a special move is reduced by defence"),
+    Field("ignores_boosts", 1, "1 if it ignores boosts of the target's defence"),
     Field("ignores_ability", 1, ""),
     Field("breaks_protect", 1, ""),
     Field("z_power", 1, ""),
@@ -95,7 +94,7 @@ _MOVES = (
     Field("standard", 1, "1 if the mod's games have it"),
 )
 _ITEMS = (
-    Field("choice", 1, "holds its user to one move"),
+    Field("choice", 1, "locks the holder into one move"),
     Field("berry", 1, ""),
     Field("gem", 1, ""),
     Field("boosted_types", 2, "type ids"),
@@ -103,40 +102,40 @@ _ITEMS = (
     Field("physical_power", 1, "per cent"),
     Field("special_power", 1, "per cent"),
     Field("super_effective_power", 1, "per cent"),
-    Field("defence", 1, "per cent; those of Eviolite are for Pokémon that can evolve"),
+    Field("defence", 1, "per cent"),
     Field("special_defence", 1, "per cent"),
-    Field("needs_evolution", 1, "works only for Pokémon that can evolve"),
+    Field("needs_evolution", 1, "1 if it works only for Pokémon that can evolve (Eviolite)"),
     Field("speed", 1, "per cent"),
     Field("resisted_type", 1, "type id: halves one super effective hit"),
     Field("heals", 1, "per cent of HP, once"),
     Field("heals_each_turn", 1, "per cent of HP"),
-    Field("recoil", 1, "per cent of HP that an attack costs the holder"),
-    Field("mega_of", 1, "species id that may mega evolve by it"),
-    Field("z_type", 1, "type id of the Z-move, where it is bound to a type"),
-    Field("removable", 1, "0 if Knock Off and its kin leave it to most holders"),
+    Field("recoil", 1, "per cent of the holder's HP that an attack costs"),
+    Field("mega_of", 1, "species id that can mega evolve with it"),
+    Field("z_type", 1, "type id of the Z-move, if it depends on the type"),
+    Field("removable", 1, "0 if Knock Off and similar moves cannot remove it from most holders"),
     Field("fling", 1, "power"),
     Field("standard", 1, "1 if the mod's games have it"),
 )
 _ABILITIES = (
-    Field("immune_type", 1, "type id that does nothing to the holder"),
-    Field("resisted_types", 2, "type ids whose moves hurt the holder less or more"),
-    Field("resisted_power", 1, "per cent that is left of them"),
-    Field("boosted_type", 1, "type id of own moves that gain power"),
+    Field("immune_type", 1, "type id that the holder is immune to"),
+    Field("resisted_types", 2, "type ids of moves with changed damage to the holder"),
+    Field("resisted_power", 1, "per cent of their damage"),
+    Field("boosted_type", 1, "type id of own moves with increased power"),
     Field("type_power", 1, "per cent"),
-    Field("pinch", 1, "the gain holds at a third of the HP or less only"),
-    Field("becomes_type", 1, "type id that own Normal moves turn into"),
-    Field("boosted_flag", 1, "1 + place in FLAGS of own moves that gain power"),
+    Field("pinch", 1, "1 if it works only at a third of the HP or less"),
+    Field("becomes_type", 1, "type id that own Normal moves get"),
+    Field("boosted_flag", 1, "1 + index in FLAGS of own moves with increased power"),
     Field("flag_power", 1, "per cent"),
-    Field("immune_flag", 1, "1 + place in FLAGS of moves that do nothing to the holder"),
+    Field("immune_flag", 1, "1 + index in FLAGS of moves that the holder is immune to"),
     Field("physical_power", 1, "per cent"),
     Field("special_power", 1, "per cent"),
     Field("defence", 1, "per cent"),
     Field("special_defence", 1, "per cent"),
-    Field("ignores_ability", 1, "own moves ignore the target's ability"),
-    Field("weather", 1, "place in layout.WEATHERS of what it brings"),
-    Field("terrain", 1, "place in layout.TERRAINS of what it brings"),
-    Field("speed_weather", 1, "place in layout.WEATHERS that doubles its speed"),
-    Field("intimidates", 1, "lowers the foes' attack when it comes in"),
+    Field("ignores_ability", 1, "1 if own moves ignore the target's ability"),
+    Field("weather", 1, "index in layout.WEATHERS that it sets"),
+    Field("terrain", 1, "index in layout.TERRAINS that it sets"),
+    Field("speed_weather", 1, "index in layout.WEATHERS that doubles its speed"),
+    Field("intimidates", 1, "1 if it lowers the foes' attack on entry"),
     Field("standard", 1, "1 if the mod's games have it"),
 )
 
@@ -150,7 +149,7 @@ BLOCKS: Mapping[str, Block] = {
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """All ids of one kind after the other; `number` finds them."""
+    """All ids of each kind, in the order of their numbers."""
 
     species: tuple[str, ...]
     moves: tuple[str, ...]
@@ -159,18 +158,18 @@ class Vocabulary:
     types: tuple[str, ...]
 
     def number(self, kind: str, id: str) -> int:  # noqa: A002
-        """Return the number of an id that must exist."""
+        """Return the number of an existing id."""
         try:
             return self._numbers[kind][id]
         except KeyError:
             raise KeyError(f"no {kind} has the id {id!r}") from None
 
     def numbers(self, kind: str, *ids: str) -> npt.NDArray[np.int64]:
-        """Return the numbers of ids that must exist."""
+        """Return the numbers of existing ids."""
         return np.array([self.number(kind, id) for id in ids], np.int64)  # noqa: A001
 
     def for_host(self) -> dict[str, list[str]]:
-        """Return the lists as a host reads them."""
+        """Return the lists for a host."""
         return {kind: list(getattr(self, kind)) for kind in KINDS}
 
     @functools.cached_property
@@ -180,7 +179,7 @@ class Vocabulary:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Facts by id and named column."""
+    """The data of one kind, by number and named column."""
 
     block: Block
     values: npt.NDArray[np.int16]  # (number, column)
@@ -193,13 +192,13 @@ class Table:
 
     @functools.cached_property
     def factors(self) -> npt.NDArray[np.float32]:
-        """All columns as factors where they are per cent, 1 where there is none: (number, column)."""
+        """All columns as factors (percentages divided by 100), 1 where there is none: (number, column)."""
         return np.where(self.values > 0, self.values / np.float32(100), np.float32(1))
 
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """What a mod says about every id."""
+    """The data of all ids in one mod."""
 
     generation: int
     species: Table
@@ -211,7 +210,7 @@ class Tables:
 
 @functools.cache
 def vocabulary() -> Vocabulary:
-    """Return the ids that view records are written in, the same for all formats."""
+    """Return the ids of view records, the same for all formats."""
     return Vocabulary(**{kind: tuple(ids) for kind, ids in _index()["vocabulary"].items()})
 
 

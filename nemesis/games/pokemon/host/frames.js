@@ -1,22 +1,22 @@
-// Frames over pipes: a head of eight bytes (magic, kind, length of the body), then the body. Little-endian.
+// Frames over pipes: a header of eight bytes (magic, kind, length of the body), then the body. Little-endian.
 //
-// Reading and writing block: a host has nothing else to do while it waits, and one that reads to the end of its input,
-// because whoever started it is gone, ends.
+// Reading and writing block, because a host has nothing else to do while it waits. A host exits at the end of its
+// input, which is when the process that started it has closed the pipe or exited.
 
 import { readSync, writeSync } from 'node:fs';
 
 export const MAGIC = 0x6e6d;
-export const CONTROL = 1; // JSON, either way
+export const CONTROL = 1; // JSON, in both directions
 export const STEP = 2; // actions and new matches in, decisions and results out
-const HEAD = 8;
+const HEADER_SIZE = 8;
 
 export class EndOfInput extends Error {}
 
 /**
  * @param {number} fd
- * @param {Buffer} buffer is filled whole
+ * @param {Buffer} buffer is filled completely
  */
-function readWhole(fd, buffer) {
+function readFully(fd, buffer) {
   let filled = 0;
   while (filled < buffer.length) {
     const count = readSync(fd, buffer, filled, buffer.length - filled, null);
@@ -30,12 +30,12 @@ function readWhole(fd, buffer) {
  * @returns {{kind: number, body: Buffer}}
  */
 export function readFrame(fd) {
-  const head = Buffer.alloc(HEAD);
-  readWhole(fd, head);
-  if (head.readUInt16LE(0) !== MAGIC) throw new Error('The input is not made of frames.');
-  const body = Buffer.alloc(head.readUInt32LE(4));
-  readWhole(fd, body);
-  return { kind: head.readUInt16LE(2), body };
+  const header = Buffer.alloc(HEADER_SIZE);
+  readFully(fd, header);
+  if (header.readUInt16LE(0) !== MAGIC) throw new Error('The input does not consist of frames.');
+  const body = Buffer.alloc(header.readUInt32LE(4));
+  readFully(fd, body);
+  return { kind: header.readUInt16LE(2), body };
 }
 
 /**
@@ -44,14 +44,14 @@ export function readFrame(fd) {
  * @param {Uint8Array[]} parts of the body, in order
  */
 export function writeFrame(fd, kind, parts) {
-  const head = Buffer.alloc(HEAD);
-  head.writeUInt16LE(MAGIC, 0);
-  head.writeUInt16LE(kind, 2);
-  head.writeUInt32LE(
+  const header = Buffer.alloc(HEADER_SIZE);
+  header.writeUInt16LE(MAGIC, 0);
+  header.writeUInt16LE(kind, 2);
+  header.writeUInt32LE(
     parts.reduce((sum, part) => sum + part.length, 0),
     4,
   );
-  for (const part of [head, ...parts]) {
+  for (const part of [header, ...parts]) {
     let written = 0;
     while (written < part.length) written += writeSync(fd, part, written, part.length - written);
   }

@@ -1,8 +1,8 @@
-// Loads the battle simulator from its npm package, as it is or with the speed overlay.
+// Loads the battle simulator from its npm package, unchanged or with the speed overlay.
 
 import { createRequire } from 'node:module';
 
-import { installOverlay } from './overlay.js';
+import { installOverlay } from './overlay/install.js';
 
 const require = createRequire(import.meta.url);
 
@@ -21,7 +21,7 @@ const require = createRequire(import.meta.url);
  * The simulator's own modules, by names such as "battle".
  * @typedef {object} Modules
  * @property {(name: string) => any} load
- * @property {(name: string, exports: object) => void} replace what a module exports to those that are loaded after it
+ * @property {(name: string, exports: object) => void} replace the exports of a module for later loads
  */
 
 /** @type {Modules} */
@@ -39,7 +39,7 @@ let loaded = null;
 /** @typedef {(modules: Modules) => void} Overlay */
 
 /**
- * A thread holds one simulator: the package loads its data as it goes, so two of them would share what each changes.
+ * A thread has one simulator: the package loads its data lazily, so two of them would share each other's changes.
  * @param {{overlay: boolean | Overlay}} options an overlay other than the speed overlay is for tests
  * @returns {Simulator}
  */
@@ -47,7 +47,7 @@ export function loadSimulator({ overlay }) {
   const wanted = overlay === true ? installOverlay : overlay;
   if (loaded === null && wanted) wanted(modules);
   loaded ??= wanted;
-  if (loaded !== wanted) throw new Error('This thread has loaded another simulator already.');
+  if (loaded !== wanted) throw new Error('This thread has already loaded a simulator with another overlay.');
   const { Battle, Dex, Teams, TeamValidator, PRNG, toID } = require('pokemon-showdown');
   const { extractChannelMessages } = modules.load('battle');
   return { Battle, Dex, Teams, TeamValidator, PRNG, toID, extractChannelMessages };

@@ -1,1 +1,1 @@
-"""Node processes that simulate battles, and the match pool over them."""
+"""Node processes that simulate battles, and the match pool that runs them."""

@@ -28,7 +28,7 @@ from nemesis.games.pokemon.node import NodeSource, find_node, installed_host
 from nemesis.games.pokemon.views import layout
 from nemesis.games.pokemon.views.actions import action_space
 
-PROTOCOL = 1
+PROTOCOL = 2
 STEP_LIMIT = 10.0  # seconds for one step, which usually takes a few hundredths of one,
 SLOT_LIMIT = 0.02  # and for each match in it
 ANSWER_LIMIT = 120.0  # seconds for whatever else is asked, a start on a busy machine among it

@@ -19,8 +19,8 @@ from nemesis.core.game import SIDES, Arrays, Decisions, EndReason, IntArray, Res
 from nemesis.core.masks import is_legal
 from nemesis.core.random import generator_state, restore_generator
 from nemesis.games.pokemon.hosts.host_process import Ended, HostError, Setting, Step
+from nemesis.games.pokemon.hosts.replay_page import write_replay
 from nemesis.games.pokemon.hosts.warm_hosts import WarmHosts
-from nemesis.games.pokemon.replays.html import write_replay
 from nemesis.games.pokemon.views import layout
 
 _log = logging.getLogger(__name__)

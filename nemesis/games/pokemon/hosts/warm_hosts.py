@@ -1,6 +1,7 @@
-"""Hosts that stay warm: a pool that closes gives its hosts back, and the next pool goes on with them.
+"""Reuse of hosts: a pool that closes returns its hosts, and the next pool takes them.
 
-A host is at its full speed only after some ten seconds of battles, so ending it with every evaluation would be a waste.
+A host reaches full speed only after about ten seconds of battles (JIT compilation), so ending it with every evaluation
+would be a waste.
 """
 
 import weakref
@@ -10,11 +11,11 @@ from nemesis.core.errors import UserError
 from nemesis.games.pokemon.hosts.host_process import Host, HostError, Setting
 from nemesis.games.pokemon.node import NodeSource
 
-_TRIES = 3
+_ATTEMPTS = 3
 
 
 class WarmHosts:
-    """Idle hosts of one process. They end with it, or when nobody holds the stock any more."""
+    """Idle hosts of one process. They end with the process, or when this object is garbage-collected."""
 
     def __init__(self, node: NodeSource) -> None:
         self._node = node
@@ -22,8 +23,8 @@ class WarmHosts:
         weakref.finalize(self, _close_all, self._idle)
 
     def take(self, settings: list[Setting]) -> list[Host]:
-        """Return a host for each setting, ready to play; new ones if need be."""
-        hosts = [self._one() for _ in settings]  # they start side by side
+        """Return a started host for each setting; new ones if too few are idle."""
+        hosts = [self._one() for _ in settings]  # new ones start in parallel
         try:
             return [self._started(host, setting) for host, setting in zip(hosts, settings, strict=True)]
         except UserError:
@@ -31,19 +32,19 @@ class WarmHosts:
             raise
 
     def give_back(self, host: Host) -> None:
-        """Keep a host that waits for a question."""
+        """Keep an idle host for reuse."""
         self._idle.append(host)
 
     def check_teams(self, battle_format: str, teams: list[str]) -> list[dict[str, Any]]:
-        """Ask the simulator's validator: for each team `{"packed": …}`, or `{"problems": [sentence, …]}`."""
+        """Validate teams with the simulator: for each `{"packed": …}`, or `{"problems": [sentence, …]}`."""
         host = self._one()
         try:
-            verdicts: list[dict[str, Any]] = host.ask("teams", format=battle_format, teams=teams)["teams"]
+            answers: list[dict[str, Any]] = host.ask("teams", format=battle_format, teams=teams)["teams"]
         except HostError as error:
             host.close()
-            raise UserError(f"The validator failed over these teams. {error}") from None
+            raise UserError(f"The validator failed on these teams. {error}") from None
         self.give_back(host)
-        return verdicts
+        return answers
 
     def _one(self) -> Host:
         while self._idle:
@@ -54,7 +55,7 @@ class WarmHosts:
         return Host(self._node)
 
     def _started(self, host: Host, setting: Setting) -> Host:
-        for _ in range(_TRIES):
+        for _ in range(_ATTEMPTS):
             try:
                 host.start(setting)
             except HostError as error:

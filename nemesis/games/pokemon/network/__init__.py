@@ -1,1 +1,1 @@
-"""How a network reads view records and scores actions."""
+"""The network parts of Pokémon: the encoder of view records, the action head and the opponent model."""

@@ -1,8 +1,8 @@
-"""What the dex says about each id, as numbers that a network reads.
+"""Features of each id in the dex, as input of a network.
 
-Ids, types and other choices become one column per choice. Amounts are divided by their root mean square in the latest
-generation, over the ids that have any, so that every mod has the same columns in the same units. Row 0, the unknown id,
-is all zero.
+Ids, types and other categorical fields are one-hot encoded. Numeric fields are divided by their root mean square over
+the nonzero values of the latest generation, so that all mods have the same columns in the same units. Row 0, the
+unknown id, is all zero.
 """
 
 import numpy as np
@@ -11,13 +11,13 @@ import numpy.typing as npt
 from nemesis.games.pokemon.dex import tables as dex
 from nemesis.games.pokemon.views.layout import TERRAINS, WEATHERS
 
-_REFERENCE = "gen9"
-_LARGEST = 4.0
+_REFERENCE_MOD = "gen9"
+_MAX_VALUE = 4.0
 _TYPES = (
     "types", "type", "boosted_types", "boosted_type", "resisted_type", "resisted_types", "immune_type", "becomes_type",
     "z_type",
 )  # fmt: skip
-_CHOICES = {
+_CATEGORICAL = {
     "category": len(dex.CATEGORIES),
     "target": len(dex.TARGETS),
     "weather": len(WEATHERS),
@@ -25,31 +25,31 @@ _CHOICES = {
     "terrain": len(TERRAINS),
     "self_switch": 4,
 }
-# Each is true of so few ids that what is learned of the id itself says it better.
-_LEFT_OUT = (
+# Each applies to so few ids that the learned embedding of the id represents it better.
+_EXCLUDED = (
     "base_species", "abilities", "required_item", "forced_tera_type", "volatile", "room", "side_condition", "mega_of",
     "standard",
 )  # fmt: skip
 
 
 def dex_features(mod: str, kind: str) -> npt.NDArray[np.float32]:
-    """Return what a mod says about all ids of a kind: (number, feature)."""
+    """Return the features of all ids of a kind in a mod: (number, feature)."""
     table: dex.Table = getattr(dex.tables(mod), kind)
-    reference: dex.Table = getattr(dex.tables(_REFERENCE), kind)
+    reference: dex.Table = getattr(dex.tables(_REFERENCE_MOD), kind)
     columns = []
     for field in table.block.fields:
         values = table[field.name].reshape(len(table.values), -1)
-        if field.name in _LEFT_OUT:
+        if field.name in _EXCLUDED:
             continue
-        if field.name in _TYPES or field.name in _CHOICES:
-            choices = _CHOICES.get(field.name, 1 + len(dex.vocabulary().types))
-            columns.append((values[..., None] == np.arange(1, choices)).any(axis=1))
+        if field.name in _TYPES or field.name in _CATEGORICAL:
+            categories = _CATEGORICAL.get(field.name, 1 + len(dex.vocabulary().types))
+            columns.append((values[..., None] == np.arange(1, categories)).any(axis=1))
         else:
-            columns.append(np.clip(values / _typical(reference[field.name]), -_LARGEST, _LARGEST))
+            columns.append(np.clip(values / _root_mean_square(reference[field.name]), -_MAX_VALUE, _MAX_VALUE))
     return np.concatenate(columns, axis=1, dtype=np.float32)
 
 
-def _typical(values: npt.NDArray[np.int16]) -> float:
-    """Return the root mean square of what is not zero."""
+def _root_mean_square(values: npt.NDArray[np.int16]) -> float:
+    """Return the root mean square of the nonzero values."""
     present = values[values != 0].astype(np.float64)
     return float(np.sqrt(np.mean(present**2))) if len(present) else 1.0

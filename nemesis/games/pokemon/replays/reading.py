@@ -30,8 +30,6 @@ from nemesis.games.pokemon.views import layout
 from nemesis.games.pokemon.views.actions import ActionSpace, action_space
 
 _LARGEST_BATCH = 1 << 24  # characters of logs that a host is given at once
-# A host packs masks with the lowest bit first; here the first action is in the highest bit.
-_REVERSED = np.packbits(np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little"), axis=1)[:, 0]
 
 
 class Guessed(IntFlag):
@@ -252,8 +250,8 @@ def _unpacked(identities: list[str], body: bytearray, space: ActionSpace) -> lis
 
     rows = _Rows(
         view=take("<i2", layout.VIEW_SIZE),
-        packed=_REVERSED[take("u1", packed_size(space.size))],
-        possible=_REVERSED[take("u1", packed_size(space.size))],
+        packed=take("u1", packed_size(space.size)),
+        possible=take("u1", packed_size(space.size)),
         action=take("<i2", 1)[:, 0],
         tick=take("<i2", 1)[:, 0],
         read=take("u1", 1)[:, 0],

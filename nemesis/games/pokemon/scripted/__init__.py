@@ -1,1 +1,1 @@
-"""Scripted opponents that read view records."""
+"""Scripted opponents, which choose actions from view records."""

@@ -1,7 +1,7 @@
-"""Teams as they stand in files: a paste, several under headings as Showdown's backup has them, packed lines, or JSON.
+"""Reads teams from files: a paste, several pastes under headings (Showdown's backup), packed lines, or JSON.
 
-A file may come from anywhere. It is read within limits of size, nothing in it is run, and whether its teams are any
-good is left to the validator.
+Files are untrusted. Their size is limited, and nothing in them is executed. Whether the teams are legal is left to the
+validator.
 """
 
 import gzip
@@ -18,18 +18,18 @@ from nemesis.core.errors import UserError
 
 _TEXT_SUFFIXES = (".txt", ".team", ".paste", ".packed")
 _JSON_SUFFIXES = (".json", ".jsonl")
-_MOST_BYTES = 64 << 20  # of a file, and of what a compressed one unfolds to
-MOST_TEAM_BYTES = 64 << 10
+_MAX_BYTES = 64 << 20  # of a file, after decompression
+MAX_TEAM_BYTES = 64 << 10
 
 _HEADING_MARK = "==="
-_HEADING = re.compile(r"(?:\[(?P<format>[^\]]*)\])?(?P<name>.*)")  # of what stands between two marks
+_HEADING = re.compile(r"(?:\[(?P<format>[^\]]*)\])?(?P<name>.*)")  # between two marks
 _STORED_LINE = re.compile(r"^(?P<format>[a-z0-9-]+)\](?P<name>[^|]*)\|(?P<team>.*)$")
 
-_Entry: TypeAlias = tuple[str, str, str]  # place in the file, name, text
+_Entry: TypeAlias = tuple[str, str, str]  # position in the file, name, text
 
 
 class TeamError(UserError):
-    """Teams that cannot be read or used; the message names the file and the place in it."""
+    """Teams that cannot be read or used; the message names the file and the position in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class WrittenTeam:
 
     text: str
     file: str  # name without suffixes
-    label: str  # what it is called in its file; the name of the file if it is alone there
-    source: str  # file and place, for messages
+    label: str  # its name in the file; the name of the file if it is the only one there
+    source: str  # file and position, for messages
 
 
 def read_teams(path: Path, battle_format: str) -> list[WrittenTeam]:
-    """Return the teams of a file, or of all team files of a folder, but for those kept for another format."""
+    """Return the teams of a file, or of all team files of a folder, except those marked for another format."""
     try:
         files = sorted(file for file in path.iterdir() if _is_team_file(file)) if path.is_dir() else [path]
     except OSError as error:
@@ -58,14 +58,14 @@ def read_teams(path: Path, battle_format: str) -> list[WrittenTeam]:
 
 
 def read_text(file: Path) -> str:
-    """Return the text of a regular file, unpacked if it is compressed, within the limit of size."""
+    """Return the text of a regular file, decompressed if needed, within the size limit."""
     try:
         if not stat.S_ISREG(file.stat().st_mode):
             raise TeamError(f"{file} is not a file that can be read.")
         with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as opened:
-            content = opened.read(_MOST_BYTES + 1)
-        if len(content) > _MOST_BYTES:
-            raise TeamError(f"{file} holds more than {_MOST_BYTES >> 20} MB; split it into several files.")
+            content = opened.read(_MAX_BYTES + 1)
+        if len(content) > _MAX_BYTES:
+            raise TeamError(f"{file} holds more than {_MAX_BYTES >> 20} MB; split it into several files.")
         return content.decode("utf-8-sig")
     except (OSError, EOFError, zlib.error) as error:
         raise TeamError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
@@ -74,7 +74,7 @@ def read_text(file: Path) -> str:
 
 
 def printable(text: str) -> str:
-    """Return what of a stranger's text may be shown on a terminal."""
+    """Return the printable characters of untrusted text."""
     return "".join(character for character in text if character.isprintable())
 
 
@@ -93,19 +93,19 @@ def _read_file(file: Path, battle_format: str) -> Iterator[WrittenTeam]:
     else:
         entries = iter([("", "", text)])
     found = list(entries)
-    for place, name, team in found:
+    for position, name, team in found:
         if len(found) == 1:
             yield WrittenTeam(team, stem, stem, str(file))
         else:
             label = printable(name)
-            yield WrittenTeam(team, stem, label or place, ", ".join(filter(None, (str(file), place, label))))
+            yield WrittenTeam(team, stem, label or position, ", ".join(filter(None, (str(file), position, label))))
 
 
 def _lines(file: Path, text: str) -> Iterator[_Entry]:
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
-            place = f"line {number}"
-            yield _entry(file, place, _parsed(file, line, place))
+            position = f"line {number}"
+            yield _entry(file, position, _parsed(file, line, position))
 
 
 def _json(file: Path, text: str) -> Iterator[_Entry]:
@@ -136,7 +136,7 @@ def _is_heading(line: str) -> bool:
 
 def _packed(text: str, battle_format: str) -> Iterator[_Entry]:
     for number, line in enumerate(text.split("\n"), start=1):
-        stored = _STORED_LINE.match(line)  # as a browser stores its teams: format]name|packed team
+        stored = _STORED_LINE.match(line)  # the browser's storage format: format]name|packed team
         if stored and stored["format"] == battle_format:
             yield f"line {number}", stored["name"], stored["team"]
         elif line.strip() and not stored:
@@ -147,30 +147,30 @@ def _is_entry(value: object) -> bool:
     return isinstance(value, dict) and isinstance(value.get("team"), str | list)
 
 
-def _entry(file: Path, place: str, value: Any) -> _Entry:
+def _entry(file: Path, position: str, value: Any) -> _Entry:
     if not _is_entry(value):
-        where = f"{file}, {place}" if place else str(file)
-        raise TeamError(f'{where}: an entry must be an object with "team" and, if you like, "id".')
+        where = f"{file}, {position}" if position else str(file)
+        raise TeamError(f'{where}: an entry must be an object with "team" and, optionally, "id".')
     team = value["team"]
-    return place, str(value.get("id", "")), team if isinstance(team, str) else json.dumps(team)
+    return position, str(value.get("id", "")), team if isinstance(team, str) else json.dumps(team)
 
 
-def _parsed(file: Path, text: str, place: str) -> Any:
+def _parsed(file: Path, text: str, position: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        where = f"{file}, {place}" if place else str(file)
+        where = f"{file}, {position}" if position else str(file)
         raise TeamError(f"{where}: this is not JSON ({error}).") from error
 
 
 def _is_team_file(file: Path) -> bool:
-    """Tell whether a name is that of a team file. Large sets also name files `1.gen1ou_team`."""
+    """Return whether a file has the name of a team file. Some published sets use names such as `1.gen1ou_team`."""
     kind = _kind(file)
     return not file.name.startswith(".") and (kind in (*_TEXT_SUFFIXES, *_JSON_SUFFIXES) or kind.endswith("_team"))
 
 
 def _kind(file: Path) -> str:
-    """Return the suffix that tells what is in a file."""
+    """Return the suffix that gives the format of a file, without `.gz`."""
     return (file.with_suffix("") if file.suffix == ".gz" else file).suffix
 
 

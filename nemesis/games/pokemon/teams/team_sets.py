@@ -1,12 +1,12 @@
 """Team sets: which teams are played, how often, and which are held out.
 
-A set is a folder or file of teams, or the name of one that ships with the package, all checked by the simulator's own
-validator. Beside the teams of a folder may stand a `set.yaml`:
+A set is a folder or file of teams, or the name of a set that ships with the package. The simulator's own validator
+validates all teams. A folder may have a `set.yaml`:
 
-    weights: {rain: 2, stall: 0.5}   # by file, or by the name of a team in a file; 1 unless given
-    held_out: 0.2                    # a share, or a list of such names
+    weights: {rain: 2, stall: 0.5}   # by file, or by the name of a team in a file; 1 by default
+    held_out: 0.2                    # a fraction, or a list of such names
 
-A share is split off by a hash of what a team is made of, so that a team stays on its side whatever else the set holds.
+A fraction is held out by a hash of each team's content, so that the split of a team does not depend on the other teams.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from nemesis.core.config import ConfigError, build_config
 from nemesis.core.settings import Settings
 from nemesis.games.pokemon.node import HOST, cache_folder
 from nemesis.games.pokemon.teams.team_files import (
-    MOST_TEAM_BYTES,
+    MAX_TEAM_BYTES,
     TeamError,
     WrittenTeam,
     printable,
@@ -38,14 +38,14 @@ from nemesis.games.pokemon.teams.team_files import (
 _log = logging.getLogger(__name__)
 
 Split: TypeAlias = Literal["train", "held_out", "all"]
-# Format and texts of teams → for each, {"packed": team} or {"problems": [sentence, …]}; `host/teams.js` answers it.
-Check: TypeAlias = Callable[[str, list[str]], Sequence[Mapping[str, Any]]]
+Validator: TypeAlias = Callable[[str, list[str]], Sequence[Mapping[str, Any]]]
+"""(format, texts of teams) → for each, {"packed": team} or {"problems": [sentence, …]}; see `host/battle/teams.js`."""
 
-_Verdict: TypeAlias = tuple[str | None, tuple[str, ...]]  # packed team, problems
+_Validation: TypeAlias = tuple[str | None, tuple[str, ...]]  # packed team, problems
 
 _SHIPPED = Path(__file__).with_name("sets")
-_MEMBERS_END = "]"  # between the Pokémon of a packed team
-_TEAMS_AT_ONCE = 200
+_MEMBER_SEPARATOR = "]"  # between the Pokémon of a packed team
+_TEAMS_PER_REQUEST = 200
 _BAD_TEAMS_SHOWN = 20
 
 
@@ -56,10 +56,10 @@ class TeamSet:
     name: str
     format: str
     split: Split
-    packed: tuple[str, ...]  # the teams as the validator left them
-    sources: tuple[str, ...]  # file and place of each
+    packed: tuple[str, ...]  # as the validator returned them
+    sources: tuple[str, ...]  # file and position of each
     weights: tuple[float, ...]  # sum to 1
-    skipped: int  # teams that the validator refused
+    skipped: int  # teams that are not valid
 
     def draw(self, generator: np.random.Generator, count: int) -> npt.NDArray[np.int64]:
         """Return the indices (count,) of teams drawn by weight."""
@@ -67,8 +67,8 @@ class TeamSet:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedTeam:
-    """A team with what the validator makes of it: the packed team, or its problems."""
+class ValidatedTeam:
+    """A team with the validator's result: the packed team, or its problems."""
 
     written: WrittenTeam
     packed: str | None
@@ -76,12 +76,12 @@ class JudgedTeam:
 
 
 class _SetFile(Settings):
-    """What `set.yaml` says."""
+    """The content of `set.yaml`."""
 
     weights: dict[str, Annotated[float, Field(ge=0, le=1e6)]] = Field(
         {}, description="how often a team is played, 1 by default"
     )
-    held_out: Annotated[float, Field(ge=0, lt=1)] | list[str] = Field(0.0, description="share or names of teams")
+    held_out: Annotated[float, Field(ge=0, lt=1)] | list[str] = Field(0.0, description="fraction or names of teams")
 
 
 def shipped_sets() -> list[str]:
@@ -93,14 +93,14 @@ def load_team_set(
     battle_format: str,
     source: str | Path | None,
     split: Split,
-    check: Check,
+    validator: Validator,
     *,
     held_out: float | None = None,
     skip_invalid: bool = False,
 ) -> TeamSet:
     """Return the teams of a split of a shipped set, a file or a folder; without a source, the format's own set.
 
-    `held_out` is a share that goes before that of `set.yaml`. Teams that are not valid are an error, or are skipped.
+    `held_out` is a fraction that overrides `set.yaml`. Invalid teams are an error, unless they are skipped.
     """
     if source is None:
         source = battle_format
@@ -110,13 +110,13 @@ def load_team_set(
     settings = _settings(path)
     if held_out is not None:
         if not 0 <= held_out < 1:
-            raise TeamError(f"The share of teams that is held out must be at least 0 and below 1, not {held_out}.")
+            raise TeamError(f"The fraction of teams that is held out must be at least 0 and below 1, not {held_out}.")
         settings = _SetFile(weights=settings.weights, held_out=float(held_out))
-    judged = validate_teams(battle_format, source, check)
-    _check_names(path, settings, judged)
-    valid = [(each.written, each.packed) for each in judged if each.packed is not None]
-    if len(valid) < len(judged):
-        _report_invalid(path, battle_format, judged, skip_invalid and bool(valid))
+    teams = validate_teams(battle_format, source, validator)
+    _check_names(path, settings, teams)
+    valid = [(team.written, team.packed) for team in teams if team.packed is not None]
+    if len(valid) < len(teams):
+        _report_invalid(path, battle_format, teams, skip_invalid and bool(valid))
     kept = [
         (written, packed)
         for written, packed in valid
@@ -126,7 +126,9 @@ def load_team_set(
         raise TeamError(f"No team of {path} is in the split {split}, with held_out: {settings.held_out}.")
     weights = np.array([_named(settings.weights, written, 1.0) for written, _ in kept])
     if not weights.any():
-        raise TeamError(f"All teams of {path} in the split {split} have the weight 0; give one of them a positive one.")
+        raise TeamError(
+            f"All teams of {path} in the split {split} have the weight 0; give at least one of them a positive weight."
+        )
     return TeamSet(
         name=path.name,
         format=battle_format,
@@ -134,30 +136,30 @@ def load_team_set(
         packed=tuple(packed for _, packed in kept),
         sources=tuple(written.source for written, _ in kept),
         weights=tuple((weights / weights.sum()).tolist()),
-        skipped=len(judged) - len(valid),
+        skipped=len(teams) - len(valid),
     )
 
 
-def validate_teams(battle_format: str, source: str | Path, check: Check) -> list[JudgedTeam]:
-    """Return every team of a shipped set, a file or a folder with the validator's verdict."""
+def validate_teams(battle_format: str, source: str | Path, validator: Validator) -> list[ValidatedTeam]:
+    """Return every team of a shipped set, a file or a folder with the validator's result."""
     written = read_teams(_path(source), battle_format)
-    verdicts = _verdicts(battle_format, [team.text for team in written], check)
-    return [JudgedTeam(team, *verdict) for team, verdict in zip(written, verdicts, strict=True)]
+    validations = _validate(battle_format, [team.text for team in written], validator)
+    return [ValidatedTeam(team, *validation) for team, validation in zip(written, validations, strict=True)]
 
 
 def shuffled(team: str, generator: np.random.Generator) -> str:
     """Return a packed team with its members in random order."""
-    members = team.split(_MEMBERS_END)
-    return _MEMBERS_END.join(members[place] for place in generator.permutation(len(members)))
+    members = team.split(_MEMBER_SEPARATOR)
+    return _MEMBER_SEPARATOR.join(members[place] for place in generator.permutation(len(members)))
 
 
-def problem_lines(judged: Iterable[JudgedTeam]) -> list[str]:
-    """Return for each team that is not valid its place and, indented, the validator's sentences."""
+def problem_lines(teams: Iterable[ValidatedTeam]) -> list[str]:
+    """Return the source of each invalid team and, indented, its problems."""
     return [
         line
-        for each in judged
-        if each.problems
-        for line in (each.written.source, *(f"  {problem}" for problem in each.problems))
+        for team in teams
+        if team.problems
+        for line in (team.written.source, *(f"  {problem}" for problem in team.problems))
     ]
 
 
@@ -170,7 +172,7 @@ def _path(source: str | Path) -> Path:
     except OSError as error:
         raise TeamError(f"{source} cannot be read: {error.strerror}.") from error
     shipped = ", ".join(shipped_sets())
-    raise TeamError(f"'{source}' is neither a file or folder of teams nor a set that ships: {shipped}.")
+    raise TeamError(f"'{source}' is neither a file or folder of teams nor a shipped set: {shipped}.")
 
 
 def _settings(path: Path) -> _SetFile:
@@ -191,18 +193,18 @@ def _settings(path: Path) -> _SetFile:
         raise TeamError(f"{file}: {error}") from error
 
 
-def _check_names(path: Path, settings: _SetFile, judged: Sequence[JudgedTeam]) -> None:
-    known = {name for each in judged for name in (each.written.label, each.written.file)}
+def _check_names(path: Path, settings: _SetFile, teams: Sequence[ValidatedTeam]) -> None:
+    known = {name for team in teams for name in (team.written.label, team.written.file)}
     held_out = settings.held_out if isinstance(settings.held_out, list) else []
     unknown = [name for name in (*settings.weights, *held_out) if name not in known]
     if unknown:
-        raise TeamError(f"{path / 'set.yaml'} names {', '.join(unknown)}, but no team is called so.")
+        raise TeamError(f"{path / 'set.yaml'} names {', '.join(unknown)}, but no team has that name.")
 
 
-def _report_invalid(path: Path, battle_format: str, judged: Sequence[JudgedTeam], skip: bool) -> None:
-    """Say which teams are bad: in an error, or in short if the others are to be used without them."""
-    bad = [each for each in judged if each.problems]
-    count = f"{len(bad)} of {len(judged)} teams of {path} cannot be used in {battle_format}"
+def _report_invalid(path: Path, battle_format: str, teams: Sequence[ValidatedTeam], skip: bool) -> None:
+    """Raise an error with all invalid teams, or log a short warning if they are skipped."""
+    bad = [team for team in teams if team.problems]
+    count = f"{len(bad)} of {len(teams)} teams of {path} cannot be used in {battle_format}"
     if skip:
         _log.warning("%s and are skipped; the first: %s: %s", count, bad[0].written.source, bad[0].problems[0])
         return
@@ -217,74 +219,74 @@ def _named(values: Mapping[str, float], written: WrittenTeam, default: float) ->
 def _is_held_out(written: WrittenTeam, packed: str, held_out: float | Sequence[str]) -> bool:
     if not isinstance(held_out, float):
         return written.label in held_out or written.file in held_out
-    return _place_in_unit_interval(packed) < held_out
+    return _hash_to_unit_interval(packed) < held_out
 
 
-def _place_in_unit_interval(packed: str) -> float:
-    """Hash what a team is made of; neither nicknames nor the order of members make it another team."""
+def _hash_to_unit_interval(packed: str) -> float:
+    """Hash the content of a team to [0, 1). Nicknames and the order of members do not matter."""
     members = []
-    for member in packed.split(_MEMBERS_END):
+    for member in packed.split(_MEMBER_SEPARATOR):
         nickname, species, *rest = member.split("|")
         members.append("|".join((species or nickname, *rest)))
-    digest = hashlib.sha256(_MEMBERS_END.join(sorted(members)).encode()).digest()
+    digest = hashlib.sha256(_MEMBER_SEPARATOR.join(sorted(members)).encode()).digest()
     return int.from_bytes(digest[:8]) / 2.0**64
 
 
-def _verdicts(battle_format: str, texts: list[str], check: Check) -> list[_Verdict]:
-    """Ask the validator, or remember what it said of the same teams under the same simulator."""
-    verdicts = {place: (None, (problem,)) for place, text in enumerate(texts) if (problem := _unfit(text))}
-    asked = [place for place in range(len(texts)) if place not in verdicts]
-    sent = [texts[place] for place in asked]
+def _validate(battle_format: str, texts: list[str], validator: Validator) -> list[_Validation]:
+    """Validate teams, or return the cached results of the same teams with the same simulator."""
+    rejected = {index: (None, (problem,)) for index, text in enumerate(texts) if (problem := _unsendable(text))}
+    indices = [index for index in range(len(texts)) if index not in rejected]
+    sent = [texts[index] for index in indices]
     cache = _cache_file(battle_format, sent)
-    answers = _remembered(cache, len(sent))
+    answers = _read_cache(cache, len(sent))
     if answers is None:
-        parts = [sent[start : start + _TEAMS_AT_ONCE] for start in range(0, len(sent), _TEAMS_AT_ONCE)]
-        answers = [answer for part in parts for answer in check(battle_format, part)]
-        _remember(cache, answers)
-    found: dict[int, _Verdict] = {**verdicts, **dict(zip(asked, map(_verdict, answers), strict=True))}
-    return [found[place] for place in range(len(texts))]
+        parts = [sent[start : start + _TEAMS_PER_REQUEST] for start in range(0, len(sent), _TEAMS_PER_REQUEST)]
+        answers = [answer for part in parts for answer in validator(battle_format, part)]
+        _write_cache(cache, answers)
+    validations: dict[int, _Validation] = {**rejected, **dict(zip(indices, map(_parse_answer, answers), strict=True))}
+    return [validations[index] for index in range(len(texts))]
 
 
-def _unfit(text: str) -> str | None:
-    """Return why a text is not even sent to the validator."""
+def _unsendable(text: str) -> str | None:
+    """Return why a text cannot be sent to the validator, or None."""
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
         return "The team has characters that are not valid Unicode."
-    return f"The team is longer than {MOST_TEAM_BYTES >> 10} KB." if size > MOST_TEAM_BYTES else None
+    return f"The team is longer than {MAX_TEAM_BYTES >> 10} KB." if size > MAX_TEAM_BYTES else None
 
 
-def _verdict(answer: Mapping[str, Any]) -> _Verdict:
+def _parse_answer(answer: Mapping[str, Any]) -> _Validation:
     packed, problems = answer.get("packed"), answer.get("problems")
     if isinstance(packed, str) and packed:
         return packed, ()
     if isinstance(problems, list) and problems and all(isinstance(problem, str) for problem in problems):
         return None, tuple(map(printable, problems))
-    raise ValueError(f"this is not a verdict on a team: {answer}")
+    raise ValueError(f"this is not the validation of a team: {answer}")
 
 
 def _cache_file(battle_format: str, texts: Sequence[str]) -> Path:
-    validator = [(HOST / name).read_bytes() for name in ("package-lock.json", "teams.js")]
-    question = json.dumps([battle_format, *texts]).encode()
-    digest = hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in (*validator, question)))
+    version = [(HOST / name).read_bytes() for name in ("package-lock.json", "battle/teams.js")]
+    request = json.dumps([battle_format, *texts]).encode()
+    digest = hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in (*version, request)))
     return cache_folder() / "teams" / f"{digest.hexdigest()}.json"
 
 
-def _remembered(file: Path, count: int) -> list[Mapping[str, Any]] | None:
+def _read_cache(file: Path, count: int) -> list[Mapping[str, Any]] | None:
     try:
         answers = json.loads(file.read_bytes())
         for answer in answers:
-            _verdict(answer)
+            _parse_answer(answer)
     except (OSError, ValueError, RecursionError, AttributeError, TypeError):
-        return None  # absent or spoilt: the validator is asked again
+        return None  # missing or corrupt: the teams are validated again
     return answers if isinstance(answers, list) and len(answers) == count else None
 
 
-def _remember(file: Path, answers: Sequence[Mapping[str, Any]]) -> None:
+def _write_cache(file: Path, answers: Sequence[Mapping[str, Any]]) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False) as temporary:
             json.dump(list(answers), temporary)
         Path(temporary.name).replace(file)
     except OSError as error:
-        _log.info("The verdicts on teams are not kept: %s.", error)
+        _log.info("The validation of the teams is not cached: %s.", error)

@@ -1,16 +1,16 @@
 """The flat action spaces of battles, as tables.
 
-Singles, 20 actions: 0–3 moves, 4–7 the same with the gimmick, 8–13 switches, 14–19 the lead at team preview, whom the
-others follow in their order.
+Singles, 20 actions: 0–3 moves, 4–7 the same with the gimmick, 8–13 switches, 14–19 the lead at team preview; the other
+Pokémon keep their order.
 
 Doubles, 45 · 45 + 90 actions. A slot has 45 options: 10 · move + 5 · gimmick + target, where targets are −2, −1 (own
 slots), none, +1, +2 (the foe's); 40–43 switches; 44 a pass. A turn is the first slot's option · 45 + the second slot's.
 The 90 actions of team preview pick two leads and two others out of six, in lexicographic order.
 
-*Places* are those of the request, in which view records keep the own Pokémon, counted from 0; only texts count from 1,
-as Showdown does. A switch names a place, but in doubles with more than four Pokémon the four switches name the bench,
-or the fainted ones in the order of their places while one of them is revived. `host/actions.js` holds the same spaces
-and knows which actions a request allows.
+*Places* are indices of own Pokémon in the request, and also in view records, from 0. Only texts count from 1, as
+Showdown does. A switch names a place. In doubles with more than four Pokémon, the four switches name the bench; or the
+fainted Pokémon in the order of their places, while one of them is revived. `host/battle/actions.js` implements the same spaces
+and computes which actions a request allows.
 """
 
 import re
@@ -42,7 +42,7 @@ Table = npt.NDArray[np.int8]
 
 
 class Kind(IntEnum):
-    """What a slot does by an action."""
+    """The kind of a slot's part of an action."""
 
     MOVE = 0
     SWITCH = 1
@@ -52,7 +52,7 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class ActionSpace:
-    """What every action means. Where a table does not apply to an action it holds −1, or 0 for a target."""
+    """The meaning of every action, as tables. Entries that do not apply are −1, or 0 for a target."""
 
     slots: int
     brought: int  # Pokémon of a full team that take part
@@ -60,7 +60,7 @@ class ActionSpace:
     move: Table  # (action, slot) from 0
     gimmick: BoolArray  # (action, slot)
     target: Table  # (action, slot) values of TARGETS, 0 for none
-    switch: Table  # (action, slot) number of the switch, from 0; `switch_places` tells whom it names
+    switch: Table  # (action, slot) number of the switch, from 0; `switch_places` gives the place that it names
     picks: Table  # (action, pick) places at team preview: the lead, or two leads and two others
 
     @property
@@ -74,13 +74,13 @@ class ActionSpace:
 
     @cached_property
     def places(self) -> IntArray:
-        """The places that the switches name unless a Pokémon is revived: (switch,)."""
+        """The places that the switches name, unless a Pokémon is revived: (switch,)."""
         if self.slots == 1:
             return np.arange(TEAM)
         return np.arange(SWITCHES) + (self.slots if self.brought > SWITCHES else 0)
 
     def switch_places(self, fainted: BoolArray, reviving: BoolArray) -> IntArray:
-        """Return the places that the switches name, −1 for no one: (n, switch).
+        """Return the places that the switches name, −1 for none: (n, switch).
 
         Args:
             fainted: (n, place) which own Pokémon have fainted.
@@ -93,19 +93,15 @@ class ActionSpace:
         revived = np.where(np.arange(SWITCHES) < fainted.sum(axis=1, keepdims=True), first, -1)
         return np.where(reviving[:, None], revived, usual)
 
-    def unpack(self, packed: npt.NDArray[np.uint8]) -> BoolArray:
-        """Unfold masks as the host packs them, lowest bit first: (n, byte) → (n, action)."""
-        return np.unpackbits(packed, axis=1, count=self.size, bitorder="little").view(np.bool_)
-
     def moved(self, order: IntArray, places: IntArray | None = None) -> npt.NDArray[np.int16]:
-        """Return which index every action gets when the own Pokémon change their order: (n, action).
+        """Return the new index of every action when the own Pokémon are permuted: (n, action).
 
-        At team preview any order will do. Later, active Pokémon stay in front; if the two of doubles change their
-        places, their slots do, and moves that aim at them follow.
+        At team preview any permutation is valid. Later, active Pokémon must stay in front. If the two active ones of
+        doubles are exchanged, their slots are, and so are the targets of moves.
 
         Args:
-            order: (n, place) the new place of the Pokémon that stood at each place.
-            places: (n, switch) those of `switch_places`, needed where a Pokémon may be revived.
+            order: (n, place) the new place of the Pokémon at each place.
+            places: (n, switch) the result of `switch_places`, needed where a Pokémon may be revived.
         """
         rows = np.arange(len(order))[:, None]
         places = np.broadcast_to(self.places, (len(order), len(self.places))) if places is None else places
@@ -122,20 +118,20 @@ class ActionSpace:
         weight = np.where(exchanged, [1, OPTIONS], [OPTIONS, 1]).astype(np.int16)  # (n, slot)
         turn = (option * weight[:, :1])[:, :, None] + (option * weight[:, 1:])[:, None, :]
         one, other, third, fourth = np.moveaxis(order[:, _PICKS], 2, 0)
-        preview = TURNS + _PICK_NUMBER[one, other, third, fourth]
+        preview = TURNS + _PICK_INDEX[one, other, third, fourth]
         return np.concatenate([turn.reshape(len(order), TURNS), preview], axis=1, dtype=np.int16)
 
     def permute(
         self, order: IntArray, mask: BoolArray, action: IntArray, places: IntArray | None = None
     ) -> tuple[BoolArray, IntArray]:
-        """Return masks (n, action) and actions (n,) after the own Pokémon changed their order as in `moved`."""
+        """Return masks (n, action) and actions (n,) after the own Pokémon are permuted as in `moved`."""
         index = self.moved(order, places)
         permuted = np.zeros_like(mask)
         permuted[np.arange(len(mask))[:, None], index] = mask
         return permuted, index[np.arange(len(action)), action].astype(np.int64)
 
     def describe(self, index: int) -> str:
-        """Say what an action does, for people."""
+        """Describe an action for people."""
         if self.kind[index, 0] == Kind.PREVIEW:
             places = [str(place + 1) for place in self.picks[index]]
             leads, others = places[: self.slots], places[self.slots :]
@@ -144,18 +140,18 @@ class ActionSpace:
         return "; ".join(f"slot {slot + 1}: {part}" for slot, part in enumerate(parts)) if parts[1:] else parts[0]
 
     def choice(self, index: int, gimmick: str = GIMMICKS[1]) -> str:
-        """Return an action as Showdown's choice, for a full team and while no one is revived."""
+        """Return an action as a Showdown choice, for a full team and while no Pokémon is revived."""
         if self.kind[index, 0] == Kind.PREVIEW:
             order = dict.fromkeys([*self.picks[index].tolist(), *range(TEAM)])
             return "team " + "".join(str(place + 1) for place in [*order][: self.brought])
         return ", ".join(self._words(index, slot, " ", f" {gimmick}") for slot in range(self.slots))
 
     def index(self, choice: str) -> int:
-        """Return the action of a choice that is worded as `choice` words it, with any gimmick."""
+        """Return the action of a choice in the format of `choice`, with any gimmick."""
         plain = re.sub("|".join(GIMMICKS[1:]), GIMMICKS[1], choice)
         if plain not in self._indices:
             kind = "singles" if self.slots == 1 else "doubles"
-            raise UserError(f"'{choice}' is not an action of {kind}; one would be '{self.choice(0)}'.")
+            raise UserError(f"'{choice}' is not an action of {kind}; an example of one is '{self.choice(0)}'.")
         return self._indices[plain]
 
     def _words(self, index: int, slot: int, at: str, gimmick: str) -> str:
@@ -163,8 +159,8 @@ class ActionSpace:
             return "pass"
         if self.kind[index, slot] == Kind.SWITCH:
             return f"switch {self.places[self.switch[index, slot]] + 1}"
-        aim = f"{at}{self.target[index, slot]:+d}" if self.target[index, slot] else ""
-        return f"move {self.move[index, slot] + 1}{aim}{gimmick if self.gimmick[index, slot] else ''}"
+        target = f"{at}{self.target[index, slot]:+d}" if self.target[index, slot] else ""
+        return f"move {self.move[index, slot] + 1}{target}{gimmick if self.gimmick[index, slot] else ''}"
 
     @cached_property
     def _indices(self) -> dict[str, int]:
@@ -173,7 +169,7 @@ class ActionSpace:
 
 @cache
 def action_space(slots: int, brought: int = TEAM) -> ActionSpace:
-    """Return the space of a format with so many active places of a side and Pokémon that take part."""
+    """Return the action space of a format by its active Pokémon per side and the Pokémon that take part."""
     return _singles(brought) if slots == 1 else _doubles(brought)
 
 
@@ -217,9 +213,9 @@ def _doubles(brought: int) -> ActionSpace:
 
 
 _PICKS = np.array(PICKS)  # (pick, place)
-# The number of a pick by its places, with either pair in either order.
-_PICK_NUMBER = np.full((TEAM,) * 4, -1, np.int16)
+# The index of a pick by its places, for both orders of each pair.
+_PICK_INDEX = np.full((TEAM,) * 4, -1, np.int16)
 for _pairs in ((0, 1, 2, 3), (1, 0, 2, 3), (0, 1, 3, 2), (1, 0, 3, 2)):
-    _PICK_NUMBER[tuple(_PICKS[:, _pairs].T)] = np.arange(len(PICKS))
-# A move's option once the own slots are exchanged: its targets −2 and −1 are too.
+    _PICK_INDEX[tuple(_PICKS[:, _pairs].T)] = np.arange(len(PICKS))
+# Options of moves after the own slots are exchanged: targets −2 and −1 are, too.
 _MIRRORED = np.arange(SWITCH).reshape(-1, len(TARGETS))[:, [1, 0, 2, 3, 4]].ravel()

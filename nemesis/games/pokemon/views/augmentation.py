@@ -1,11 +1,11 @@
-"""Battles retold: the same decisions with the teams in another order, or with the two slots of a side exchanged.
+"""Data augmentation: equivalent decisions with permuted teams, or with the two slots of a side exchanged.
 
-    order   own Pokémon change their places: all of them at team preview, those on the bench later, and those that were
-            left at home among themselves. Switches, leads and picks follow. Foes change their places too.
-    slots   the two slots of the own side, the two of the foe, or all four are exchanged, in doubles.
+    order   permutes own Pokémon: the whole team at team preview; later the bench, and separately the Pokémon that were
+            not brought. Switches, leads and picks are permuted with them. Foes are permuted, too.
+    slots   exchanges the two slots of the own side, of the foe, or of both, in doubles.
 
-The places of a battle's turns are those of the request. A switch exchanges two of them, so that one order for all turns
-of an episode gives the requests of a battle that could have been played; team preview has an order of its own.
+The places of a turn are those of the request. A switch exchanges two of them, so one permutation for all turns of an
+episode gives the requests of a battle that could have been played. Team preview has its own permutation.
 """
 
 from collections.abc import Collection
@@ -20,15 +20,16 @@ from nemesis.games.pokemon.views.layout import FOE, OWN, PHASES, POKEMON, POSITI
 
 AUGMENTATIONS = ("order", "slots")
 
-_ROWS_AT_ONCE = 512  # so that the tables of moved actions stay small
-_OF_OWN_SLOTS = ("must_switch", "reviving", "trapped", "maybe_trapped", "only_move", "gimmick")
-_OF_SLOTS = (
+_ROWS_AT_ONCE = 512  # so that the tables of permuted actions stay small
+_OWN_SLOT_FIELDS = ("must_switch", "reviving", "trapped", "maybe_trapped", "only_move", "gimmick")
+_SLOT_FIELDS = (
     "wish", "future_move", "healing_wish", "last_kind", "last_move", "last_target", "last_outcome", "last_order",
 )  # fmt: skip
-_EXCHANGED_TARGETS = np.array([[0, 2, 1, 3, 4], [0, 1, 2, 4, 3]])  # `last_target` once the slots of own or foe are
+# `last_target` after the own or the foe's slots are exchanged
+_EXCHANGED_TARGETS = np.array([[0, 2, 1, 3, 4], [0, 1, 2, 4, 3]])
 _EXCHANGED_ACTIVE = np.array([0, 2, 1])
-_BESIDE_FOES = np.arange(OPTIONS)  # an option once the slots of the foe are exchanged: its targets +1 and +2 are too
-_BESIDE_FOES[:SWITCH] = np.arange(SWITCH).reshape(-1, len(TARGETS))[:, [0, 1, 2, 4, 3]].ravel()
+_FOE_EXCHANGED = np.arange(OPTIONS)  # options after the foe's slots are exchanged: targets +1 and +2 are, too
+_FOE_EXCHANGED[:SWITCH] = np.arange(SWITCH).reshape(-1, len(TARGETS))[:, [0, 1, 2, 4, 3]].ravel()
 
 
 def augment(
@@ -40,96 +41,99 @@ def augment(
     episode: IntArray,
     generator: np.random.Generator,
 ) -> tuple[npt.NDArray[np.int16], BoolArray, IntArray]:
-    """Return decisions retold in one way for each episode, as `AugmentedGame` says."""
+    """Return equivalent decisions, with one random transformation per episode; see `AugmentedGame.augment`."""
     episodes = int(episode[-1]) + 1 if len(episode) else 0
     exchanged = np.zeros((episodes, 2), dtype=np.bool_)  # (episode, own and foe)
     if "slots" in names and space.slots > 1:
         exchanged = generator.random((episodes, 2)) < 0.5
-    luck = np.tile(np.arange(TEAM) / TEAM, (episodes, 3, 1))  # ascending, so that everybody stays
+    sort_keys = np.tile(np.arange(TEAM) / TEAM, (episodes, 3, 1))  # ascending: the identity permutation
     if "order" in names:
-        luck = generator.random((episodes, 3, TEAM))  # for the preview, the turns and the foes
-    retold = [
-        _retell(space, view[part], mask[part], action[part], exchanged[episode[part]], luck[episode[part]])
+        sort_keys = generator.random((episodes, 3, TEAM))  # for the preview, the turns and the foes
+    augmented = [
+        _augment(space, view[part], mask[part], action[part], exchanged[episode[part]], sort_keys[episode[part]])
         for part in (slice(first, first + _ROWS_AT_ONCE) for first in range(0, len(view), _ROWS_AT_ONCE))
     ]
-    if not retold:
+    if not augmented:
         return view, mask, action
-    views, masks, actions = zip(*retold, strict=True)
+    views, masks, actions = zip(*augmented, strict=True)
     return np.concatenate(views), np.concatenate(masks), np.concatenate(actions)
 
 
-def own_orders(view: npt.NDArray[Any], slots: int, exchanged: BoolArray, luck: npt.NDArray[np.float64]) -> IntArray:
+def own_orders(
+    view: npt.NDArray[Any], slots: int, exchanged: BoolArray, sort_keys: npt.NDArray[np.float64]
+) -> IntArray:
     """Return the new place of the Pokémon at each own place: (n, place).
 
     Args:
         view: (n, view)
-        slots: active places of a side
-        exchanged: (n,) whether the two own slots are, after the preview
-        luck: (n, preview and turns, place) what the order of those that may change their places goes by
+        slots: active Pokémon of a side
+        exchanged: (n,) whether the two own slots are exchanged, after the preview
+        sort_keys: (n, preview and turns, place) random keys that the Pokémon of a group are sorted by
     """
     parts = cut(view)
     place = np.arange(TEAM)
     team = parts.side[:, OWN, SIDE.columns("team_size")]
     brought = parts.side[:, OWN, SIDE.columns("brought_size")]
     preview = parts.position[:, POSITION.columns("phase")] == PHASES.index("preview")
-    # Who may change places with whom: active ones with nobody, the bench, those at home, and places without anybody.
+    # Pokémon are permuted within groups: each active one alone, the bench, those not brought, each empty place alone.
     later = np.where(place < slots, place, np.where(place < brought, slots, slots + 1))
     later = np.where(exchanged[:, None] & (place < slots), slots - 1 - place, later)
     group = np.where(preview, 0, later)
     group = np.where(place < team, group, TEAM + place)
-    order: IntArray = np.argsort(np.argsort(group + np.where(preview, luck[:, 0], luck[:, 1]), axis=1), axis=1)
+    keys = group + np.where(preview, sort_keys[:, 0], sort_keys[:, 1])
+    order: IntArray = np.argsort(np.argsort(keys, axis=1), axis=1)
     return order
 
 
-def _retell(
+def _augment(
     space: ActionSpace,
     view: npt.NDArray[np.int16],
     mask: BoolArray,
     action: IntArray,
     exchanged: BoolArray,
-    luck: npt.NDArray[np.float64],
+    sort_keys: npt.NDArray[np.float64],
 ) -> tuple[npt.NDArray[np.int16], BoolArray, IntArray]:
-    """Retell decisions: exchanged (n, own and foe), luck (n, preview and turns and foes, place)."""
+    """Transform decisions: exchanged (n, own and foe), sort_keys (n, preview and turns and foes, place)."""
     parts = cut(view)
     fainted = parts.pokemon[:, OWN, :, POKEMON.column("fainted")] > 0
     reviving = (parts.position[:, POSITION.columns("reviving")] > 0).any(axis=1)
-    # One Pokémon alone has nobody to change slots with.
+    # A single Pokémon cannot exchange slots.
     alone = parts.side[:, OWN, SIDE.column("brought_size")] < space.slots
     exchanged = exchanged & ~(alone[:, None] & [True, False])
-    order = own_orders(view, space.slots, exchanged[:, OWN], luck)
+    order = own_orders(view, space.slots, exchanged[:, OWN], sort_keys)
     moved = space.moved(order, space.switch_places(fainted, reviving))
-    beside_foes = _beside_foes(space)
+    foe_exchanged = _foe_exchanged(space)
 
-    def follow(rows: IntArray, actions: IntArray) -> IntArray:
+    def transform(rows: IntArray, actions: IntArray) -> IntArray:
         own = moved[rows, actions]
-        followed: IntArray = np.where(exchanged[rows, FOE], beside_foes[own], own)
-        return followed
+        transformed: IntArray = np.where(exchanged[rows, FOE], foe_exchanged[own], own)
+        return transformed
 
-    # Few actions are legal, so that each is moved by itself.
+    # Few actions are legal, so only these are transformed.
     legal = np.flatnonzero(mask)
     was = legal % space.size
     new_mask = np.zeros(mask.shape, dtype=np.bool_)
-    new_mask.reshape(-1)[legal - was + follow(legal // mask[0].size, was)] = True
-    followed = follow(np.arange(len(view)), np.maximum(action, 0))
-    return _moved_view(view, order, exchanged, luck[:, 2]), new_mask, np.where(action < 0, -1, followed)
+    new_mask.reshape(-1)[legal - was + transform(legal // mask[0].size, was)] = True
+    new_action = transform(np.arange(len(view)), np.maximum(action, 0))
+    return _permuted_view(view, order, exchanged, sort_keys[:, 2]), new_mask, np.where(action < 0, -1, new_action)
 
 
-def _beside_foes(space: ActionSpace) -> IntArray:
-    """Return which action is meant once the slots of the foe are exchanged: (action,)."""
-    turns = (_BESIDE_FOES[:, None] * OPTIONS + _BESIDE_FOES[None, :]).ravel()
+def _foe_exchanged(space: ActionSpace) -> IntArray:
+    """Return the equivalent action after the foe's slots are exchanged: (action,)."""
+    turns = (_FOE_EXCHANGED[:, None] * OPTIONS + _FOE_EXCHANGED[None, :]).ravel()
     return np.concatenate([turns, np.arange(TURNS, space.size)])
 
 
-def _moved_view(
-    view: npt.NDArray[np.int16], order: IntArray, exchanged: BoolArray, foe_luck: npt.NDArray[np.float64]
+def _permuted_view(
+    view: npt.NDArray[np.int16], order: IntArray, exchanged: BoolArray, foe_sort_keys: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.int16]:
-    """Return the views with Pokémon at their new places and slots exchanged."""
-    moved = view.copy()
-    old, new = cut(view), cut(moved)
+    """Return the views with permuted Pokémon and exchanged slots."""
+    permuted = view.copy()
+    old, new = cut(view), cut(permuted)
     rows = np.arange(len(view))[:, None]
     new.pokemon[rows, OWN, order] = old.pokemon[:, OWN]
-    unknown = ~old.pokemon[:, FOE].any(axis=2)  # (n, place) nobody is known there, and known ones stay in front
-    foe_order = np.argsort(np.argsort(unknown + foe_luck, axis=1), axis=1)
+    unknown = ~old.pokemon[:, FOE].any(axis=2)  # (n, place); known Pokémon stay in front
+    foe_order = np.argsort(np.argsort(unknown + foe_sort_keys, axis=1), axis=1)
     new.pokemon[rows, FOE, foe_order] = old.pokemon[:, FOE]
     for side in (OWN, FOE):
         chosen = np.flatnonzero(exchanged[:, side])
@@ -137,12 +141,12 @@ def _moved_view(
             continue
         active = POKEMON.column("active")
         new.pokemon[chosen, side, :, active] = _EXCHANGED_ACTIVE[new.pokemon[chosen, side, :, active]]
-        for name in _OF_SLOTS:
+        for name in _SLOT_FIELDS:
             columns = SIDE.columns(name)
             new.side[chosen, side, columns] = new.side[chosen, side, columns][:, ::-1]
         targets = SIDE.columns("last_target")
         new.side[chosen, :, targets] = _EXCHANGED_TARGETS[side][new.side[chosen, :, targets]]
-        for name in _OF_OWN_SLOTS if side == OWN else ():
+        for name in _OWN_SLOT_FIELDS if side == OWN else ():
             columns = POSITION.columns(name)
             new.position[chosen, columns] = new.position[chosen, columns][:, ::-1]
-    return moved
+    return permuted

@@ -1,4 +1,4 @@
-"""Columns of view records for a network, picked in one go."""
+"""Columns of view records as a module: one gather for any set of columns."""
 
 import numpy as np
 import numpy.typing as npt
@@ -8,11 +8,11 @@ from torch import Tensor, nn
 from nemesis.games.pokemon.views import layout
 
 PLACES = layout.cut(np.arange(layout.VIEW_SIZE))
-"""Where every number of a record stands, by block."""
+"""The index of every number of a record, by block."""
 
 
 class Columns(nn.Module):
-    """Records (n, view) to some of their columns, (n, …) in the shape of the places that they are taken from."""
+    """Records (n, view) → some of their columns, (n, …) in the shape of the given places."""
 
     index: Tensor
 
