@@ -18,7 +18,7 @@ from nemesis.environments.spaces import MASK_TYPE, action_space, as_game, check_
 from nemesis.play.players import Player
 
 
-class MatchEnv(gymnasium.Env[npt.NDArray[Any], int]):
+class MatchEnv(gymnasium.Env[npt.NDArray[Any], np.int64]):
     """One seat of a match; an opponent plays all other seats.
 
     The observation is the seat's view, and `info["action_mask"]` has a 1 for each legal action. After the end of a
@@ -58,7 +58,7 @@ class MatchEnv(gymnasium.Env[npt.NDArray[Any], int]):
         self._first, self._playing = None, True
         return first.view[0], self._info(first)
 
-    def step(self, action: int) -> tuple[npt.NDArray[Any], float, bool, bool, dict[str, Any]]:
+    def step(self, action: int | np.int64) -> tuple[npt.NDArray[Any], float, bool, bool, dict[str, Any]]:
         if not self._playing:
             raise ResetNeeded("There is no match to act in; call reset first.")
         step = self._matches.step(np.array([action]))

@@ -1,7 +1,5 @@
 """Pokémon battles as PettingZoo and Gymnasium environments, on the real simulator."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
@@ -16,7 +14,7 @@ FORMAT = "pokemon:gen1randombattle"
 
 
 @pytest.fixture(scope="module")
-def game() -> Iterator[Game]:
+def game() -> Game:
     return as_game(FORMAT, {"hosts": 1, "turn_limit": 200})  # one game, so that its host stays warm
 
 

@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
@@ -20,11 +21,12 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import Decisions, EndReason, GameSpec, IntArray, Results, Scripted
+from nemesis.core.game import Decisions, EndReason, Game, GameSpec, IntArray, Results, Scripted
 from nemesis.core.masks import pack_mask, unpack_mask
 from nemesis.environments import aec_env, gymnasium_env, gymnasium_vector_env, parallel_env
 from nemesis.environments.gymnasium_single import MatchEnv
 from nemesis.environments.gymnasium_vector import MatchVectorEnv
+from nemesis.games import open_game
 from nemesis.play.players import Choices
 from nemesis.policies.build import build_policy
 from nemesis.policies.config import PolicyConfig
@@ -104,6 +106,12 @@ class FirstLegal:
         pass
 
 
+@cache
+def opened(game: str | Duel) -> Game:
+    """Return a game, opened once: large games of OpenSpiel take seconds to open."""
+    return open_game(game) if isinstance(game, str) else game
+
+
 def sample(mask: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     """Return random legal actions under masks (…, action)."""
     return (mask * generator.uniform(0.1, 1, mask.shape)).argmax(axis=-1)
@@ -111,14 +119,14 @@ def sample(mask: np.ndarray, generator: np.random.Generator) -> np.ndarray:
 
 @pytest.mark.parametrize("game", GAMES)
 def test_aec_environments_pass_the_checks_of_pettingzoo(game: str) -> None:
-    api_test(aec_env(game), num_cycles=50)
-    seed_test(lambda: aec_env(game), num_cycles=50)
+    api_test(aec_env(opened(game)), num_cycles=50)
+    seed_test(lambda: aec_env(opened(game)), num_cycles=50)
 
 
 @pytest.mark.parametrize("game", GAMES)
 def test_parallel_environments_pass_the_checks_of_pettingzoo(game: str) -> None:
-    parallel_api_test(parallel_env(game), num_cycles=50)
-    parallel_seed_test(lambda: parallel_env(game, illegal_action="random"), num_cycles=50)
+    parallel_api_test(parallel_env(opened(game)), num_cycles=50)
+    parallel_seed_test(lambda: parallel_env(opened(game), illegal_action="random"), num_cycles=50)
 
 
 @pytest.mark.parametrize("game", [Duel(), Laps()])
@@ -130,7 +138,7 @@ def test_pettingzoo_accepts_games_with_simultaneous_moves_and_teams(game: Duel |
 
 @pytest.mark.parametrize("game", [*GAMES, Duel()])
 def test_gymnasium_accepts_the_single_environment(game: str | Duel) -> None:
-    check_env(gymnasium_env(game, illegal_action="random"))
+    check_env(gymnasium_env(opened(game), illegal_action="random"))
 
 
 def test_gymnasium_makes_the_environments_by_their_id() -> None:
@@ -322,8 +330,15 @@ def test_an_unknown_opponent_is_refused_with_a_sentence() -> None:
         gymnasium_env(KUHN, seat=2)
 
 
+def test_settings_of_the_family_are_checked() -> None:
+    with pytest.raises(UserError, match="turn_limit"):
+        aec_env("pokemon:gen1randombattle", settings={"turn_limit": 1})
+    with pytest.raises(UserError, match="Settings belong to a game that is given by name"):
+        aec_env(Duel(), settings={"turn_limit": 100})
+
+
 def test_seats_are_taken_in_turn() -> None:
-    env = gymnasium_env("openspiel:tic_tac_toe", seat=None)
+    env = gymnasium_env(opened("openspiel:tic_tac_toe"), seat=None)
     stones = []  # on the board at the agent's first decision
     for _ in range(4):
         observation, info = env.reset()
@@ -351,8 +366,8 @@ def test_the_same_seed_repeats_the_same_matches() -> None:
 @pytest.mark.parametrize("seat", [0, 1, None])
 @pytest.mark.parametrize("game", [*GAMES, Duel()])
 def test_a_vector_of_one_is_the_single_environment(game: str | Duel, seat: int | None) -> None:
-    vector = gymnasium_vector_env(game, 1, seat=seat)
-    singles = SyncVectorEnv([lambda: gymnasium_env(game, seat=seat)], autoreset_mode=AutoresetMode.SAME_STEP)
+    vector = gymnasium_vector_env(opened(game), 1, seat=seat)
+    singles = SyncVectorEnv([lambda: gymnasium_env(opened(game), seat=seat)], autoreset_mode=AutoresetMode.SAME_STEP)
     assert vector.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
     assert vector.observation_space == singles.observation_space
     assert vector.action_space == singles.action_space
@@ -424,8 +439,8 @@ def check_episode(env: MatchEnv, events: list[Event], seed: int | None = None) -
 
 
 def test_each_environment_of_a_vector_is_a_single_one_where_the_game_has_no_chance() -> None:
-    vector = gymnasium_vector_env("openspiel:tic_tac_toe", 7, FirstLegal(), seat=1)
-    single = gymnasium_env("openspiel:tic_tac_toe", FirstLegal(), seat=1)
+    vector = gymnasium_vector_env(opened("openspiel:tic_tac_toe"), 7, FirstLegal(), seat=1)
+    single = gymnasium_env(opened("openspiel:tic_tac_toe"), FirstLegal(), seat=1)
     episodes = 0
     for events in play_vector(vector, steps=120, seed=0):
         ends = [number for number, event in enumerate(events) if event.ended]
