@@ -98,7 +98,7 @@ class Decisions:
     seat: IntArray  # (n,)
     view: npt.NDArray[Any]  # (n, view)
     mask: PackedMask  # (n, byte) the legal actions, packed
-    reward: FloatArray | None = None  # (n,) that the seat got since its last decision, in units of the utility scale
+    reward: FloatArray | None = None  # (n,) that the seat got since its last decision, in the unit of returns
 
     def __len__(self) -> int:
         return len(self.match)
