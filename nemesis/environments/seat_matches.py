@@ -27,7 +27,7 @@ from nemesis.core.game import (
 from nemesis.core.masks import is_legal, pack_mask
 from nemesis.environments.illegal_actions import IllegalAction, illegal_action_error
 from nemesis.environments.opponents import OpenOpponent
-from nemesis.environments.spaces import final_rewards, scaled, view_type
+from nemesis.environments.spaces import final_rewards, view_type
 from nemesis.play.players import Player, RandomPlayer
 
 NOT_ENDED = -1
@@ -150,7 +150,7 @@ class SeatMatches:
         ended = acting & (self._end_reason != NOT_ENDED)
         reward = np.zeros(self._slots)
         if own.reward is not None:
-            reward[slot] = np.where(self._match[slot] == own.match, scaled(own.reward, self._spec), 0)
+            reward[slot] = np.where(self._match[slot] == own.match, own.reward.astype(np.float64), 0)
         reward[ended] = self._final_reward[ended]
         end_reason = np.where(ended, self._end_reason, NOT_ENDED)
         self._end_reason[ended] = NOT_ENDED

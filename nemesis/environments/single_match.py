@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from nemesis.core.game import Decisions, EndReason, Game, IntArray, MatchPool, Results, is_terminated, side_of
 from nemesis.core.masks import unpack_mask
-from nemesis.environments.spaces import MASK_TYPE, final_rewards, scaled, view_type
+from nemesis.environments.spaces import MASK_TYPE, final_rewards, view_type
 
 _NO_ACTIONS = np.zeros(0, dtype=np.int64)
 
@@ -88,7 +88,7 @@ class SingleMatch:
         self.mask[decisions.seat] = unpack_mask(decisions.mask, self._spec.actions)
         self.reward[:] = 0
         if decisions.reward is not None:
-            self.reward[decisions.seat] = scaled(decisions.reward, self._spec)
+            self.reward[decisions.seat] = decisions.reward.astype(np.float64)
 
     def _end(self, results: Results) -> None:
         self._rest()

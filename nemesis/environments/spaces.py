@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Discrete
 
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
-from nemesis.core.game import FloatArray, Game, GameSpec, Results, is_counted, is_terminated, side_of
+from nemesis.core.game import Game, GameSpec, Results, is_counted, is_terminated, side_of
 from nemesis.games import family_of, open_game
 from nemesis.games.config import GameConfig
 
@@ -60,13 +60,8 @@ def final_rewards(results: Results, spec: GameSpec) -> npt.NDArray[np.float64]:
     returns = results.returns[:, side_of(np.arange(spec.seats))]
     total = np.where(is_terminated(results.end_reason)[:, None], returns, 0).astype(np.float64)
     if results.reward is not None:
-        total += np.where(is_counted(results.end_reason)[:, None], scaled(results.reward, spec), 0)
+        total += np.where(is_counted(results.end_reason)[:, None], results.reward, 0)
     return total
-
-
-def scaled(reward: FloatArray, spec: GameSpec) -> npt.NDArray[np.float64]:
-    """Return the game's own rewards in the unit of its returns."""
-    return reward.astype(np.float64) * spec.utility_scale
 
 
 def check_seat(seat: int | None, spec: GameSpec) -> None:

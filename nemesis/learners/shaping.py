@@ -22,7 +22,6 @@ from nemesis.core.schedule import Schedule
 from nemesis.core.settings import Settings
 from nemesis.core.trajectory import Trajectories
 
-
 Potential: TypeAlias = Callable[[npt.NDArray[Any]], FloatArray]
 """view (n, view) → potential (n,), from −1 to 1."""
 

@@ -46,7 +46,7 @@ LAPS = 3
 
 
 class Laps:
-    """Two sides of two seats, which all act at once, for a reward of half the utility scale each time.
+    """Two sides of two seats, which all act at once, for a reward of 1 each time.
 
     Even matches are truncated after the last lap, and odd ones are won by side 0.
     """
@@ -72,7 +72,7 @@ class LapsPool:
             slot=slot,
             returns=np.tile(np.array([2.0, -2.0], dtype=np.float32), (len(slot), 1)),
             end_reason=np.where(self._match[slot] % 2 == 0, EndReason.TIME_LIMIT, EndReason.PLAYED),
-            reward=np.full((len(slot), 4), 0.5, dtype=np.float32),
+            reward=np.full((len(slot), 4), 1.0, dtype=np.float32),
             final=self._decisions(truncated),
         )
         self._match[slot] += self.slots
@@ -90,7 +90,7 @@ class LapsPool:
         slot, seat = np.repeat(slot, 4), np.tile(np.arange(4), len(slot))
         view = np.stack([seat, self._lap[slot]], axis=1).astype(np.float32)
         mask = pack_mask(np.tile(np.array([True, True, False]), (len(slot), 1)))
-        reward = np.where(self._lap[slot] > 0, 0.5, 0).astype(np.float32)
+        reward = np.where(self._lap[slot] > 0, 1.0, 0).astype(np.float32)
         return Decisions(self._match[slot].copy(), slot, seat, view, mask, reward)
 
 
