@@ -24,7 +24,7 @@ class RemotePlayers(Protocol):
     """Players that play over a server, of one family of games."""
 
     prefix: str
-    """Before the name of each, such as poke-env: in poke-env:RandomPlayer."""
+    """Before the name of each, up to and with a colon."""
 
     slots: int
     """Matches at the same time."""
