@@ -65,7 +65,9 @@ def main() -> None:
 def _record(path: Path, quick: bool, seed: int) -> Path:
     field = tournament.open_field(PLAYERS, GAME, (), PlayOptions())
     console = Console()
-    card = collecting.collect(field, path, matches=QUICK_RECORDED if quick else RECORDED, seed=seed, tell=console.print)
+    card = collecting.collect(
+        field, path, matches=QUICK_RECORDED if quick else RECORDED, seed=seed, report=console.print
+    )
     console.print(f"{card.summary.total.decisions:,} decisions of {card.summary.total.battles:,} battles.")
     return path
 

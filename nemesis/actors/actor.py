@@ -14,7 +14,7 @@ from typing import Any
 import numpy.typing as npt
 import torch
 
-from nemesis.actors.child_process import Failure, begin_child
+from nemesis.actors.child_process import Failure, set_up_child
 from nemesis.actors.inference import InferenceClient
 from nemesis.actors.shared_memory import Block, Columns, Follower, SharedWeights
 from nemesis.core.errors import UserError
@@ -31,7 +31,7 @@ from nemesis.play.seating import OpenPlayer, open_seating
 from nemesis.policies.build import build_policy
 from nemesis.policies.policy import Policy
 
-_LEAST_ROOM = 4096  # decisions that fit into a block at least
+_MIN_CAPACITY = 4096  # decisions that fit into a block at least
 _HEARTBEAT = 1.0  # seconds
 
 
@@ -95,7 +95,7 @@ class FollowingPlayer:
 
 def run_actor(task: ActorTask, learner: "Connection[Any, Any]") -> None:
     """Play until the learner's process closes the connection or ends."""
-    begin_child(task.folder)
+    set_up_child(task.folder)
     torch.set_num_threads(1)
     try:
         _Actor(task, learner).run()
@@ -118,7 +118,7 @@ class _Actor:
         learning, open_frozen = self._remote_players(task.inference) if task.inference else self._local_players()
         self._pool = game.pool(slots, task.seed)
         self._seating = open_seating(game, slots, task.pairings, learning, open_frozen, task.seed)
-        limit = room(task.portion)
+        limit = capacity(task.portion)
         self._collector = Collector(
             game,
             self._pool,
@@ -176,7 +176,7 @@ class _Actor:
 
     def _portions(self, trajectories: Trajectories) -> Iterator[dict[str, npt.NDArray[Any]]]:
         """Yield the episodes in portions that fit into the block."""
-        for part in trajectories.portions(room(self._task.portion)):
+        for part in trajectories.portions(capacity(self._task.portion)):
             arrays = part.arrays()
             if self._task.block.fits(arrays) or part.episodes == 1:
                 yield arrays
@@ -193,9 +193,9 @@ class _Actor:
             self._task.heartbeat.add_(1)
 
 
-def room(portion: int) -> int:
+def capacity(portion: int) -> int:
     """Return how many decisions fit into a block."""
-    return max(portion + portion // 2, _LEAST_ROOM)
+    return max(portion + portion // 2, _MIN_CAPACITY)
 
 
 def block_size(settings: PlaySettings, game: Game, state_size: int, portion: int) -> int:
@@ -204,4 +204,4 @@ def block_size(settings: PlaySettings, game: Game, state_size: int, portion: int
     per_decision = spec.view_size * spec.view_bytes + packed_size(spec.actions) + 6 * 8 + 4 * 8
     memory = state_size * 4 / settings.sequence_length + 8
     final_view = spec.view_size * spec.view_bytes  # of one episode; where more have one, portions are smaller
-    return int(room(portion) * (per_decision + memory)) + final_view + (1 << 16)
+    return int(capacity(portion) * (per_decision + memory)) + final_view + (1 << 16)

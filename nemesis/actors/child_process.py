@@ -14,12 +14,12 @@ from nemesis.storage.run_directory import log_to_run
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a process cannot continue, in a sentence for the user."""
+    """Why a process cannot continue, in a message for the user."""
 
-    sentence: str
+    message: str
 
 
-def begin_child(folder: Path) -> None:
+def set_up_child(folder: Path) -> None:
     """Set up a process that a run starts.
 
     It ignores keyboard interrupts, which the run handles, logs to the run's log, and ends as soon as the run's process

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from nemesis.actors.child_process import Failure, begin_child
+from nemesis.actors.child_process import Failure, set_up_child
 from nemesis.actors.shared_memory import Block, Columns, Follower, SharedWeights
 from nemesis.core.errors import UserError
 from nemesis.core.game import Decisions, FloatArray, Game, IntArray
@@ -172,7 +172,7 @@ class RemotePlayer:
 
 def run_inference(task: InferenceTask, actors: Sequence[Pipe], failures: Pipe) -> None:
     """Run the networks for all actors until the process is ended; reports why if it cannot."""
-    begin_child(task.folder)
+    set_up_child(task.folder)
     try:
         Inference(task, actors).run()
     except UserError as error:

@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 _START_LIMIT = 300.0  # seconds for an actor's first step, before which it may have to install the simulator
 _HANG_LIMIT = 60.0  # seconds without a heartbeat after which an actor is considered hung
-_MOST_LOSSES = 5  # times that each actor may be lost, with nothing handed over, before the run gives up
+_MAX_LOSSES = 5  # times that each actor may be lost, with nothing handed over, before the run gives up
 _POLL = 1.0  # seconds between checks of the actors
 _MATCH_BITS = 40  # more matches than an actor plays
 
@@ -146,7 +146,7 @@ class ParallelSource:
     def supervise(self) -> None:
         """Replace actors that have died; what they had handed over waits for `collect`.
 
-        An actor that reported a failure ends the run with that sentence.
+        An actor that reported a failure ends the run with that message.
         """
         for actor in [actor for actor in self._actors if not actor.process.is_alive()]:
             if self._actors[actor.number] is actor:
@@ -224,7 +224,7 @@ class ParallelSource:
         """Read an actor's next message: copy the episodes out of its block and release it, or raise its failure."""
         message: Handover | Failure = actor.connection.recv()
         if isinstance(message, Failure):
-            raise UserError(message.sentence)
+            raise UserError(message.message)
         part = Trajectories.from_arrays(actor.block.read(message.columns))
         self._received.append((message, replace(part, match=part.match + actor.first_match)))
         self._losses = 0
@@ -259,7 +259,7 @@ class ParallelSource:
         """Replace an actor; if the inference process failed it, that is replaced with all actors."""
         self._end(actor)
         self._losses += 1
-        if self._losses > _MOST_LOSSES * len(self._actors):
+        if self._losses > _MAX_LOSSES * len(self._actors):
             raise UserError(f"{self._losses} actors in a row were lost; see run.log, or try collection.actors=0.")
         if self._inference and (not self._inference.alive or actor.seen + _HANG_LIMIT < monotonic()):
             problem = self._inference.problem()
@@ -311,7 +311,7 @@ class _InferenceService:
         """Return how it ended; raises the failure that it reported, if any."""
         try:
             if self._failures.poll():
-                raise UserError(self._failures.recv().sentence)
+                raise UserError(self._failures.recv().message)
         except EOFError:
             return " It has died."
         return " It gave no sign of life."

@@ -5,7 +5,7 @@
 import sys
 from pathlib import Path
 
-from nemesis.cli.options import Flag, check_least, remote_players, split_settings
+from nemesis.cli.options import Flag, check_minimum, remote_players, split_settings
 
 
 def collect(
@@ -39,7 +39,7 @@ def collect(
         seed: of the matches
         allow_imports: import the code that a run or policy file names as module:attribute
     """
-    check_least(seed=(seed, 0), matches=(matches, 1))
+    check_minimum(seed=(seed, 0), matches=(matches, 1))
     import torch
 
     from nemesis.evaluation import dataset_collection
@@ -58,7 +58,7 @@ def collect(
         matches=matches,
         seed=seed,
         add=add,
-        tell=lambda sentence: print(sentence, file=sys.stderr, flush=True),
+        report=lambda sentence: print(sentence, file=sys.stderr, flush=True),
     )
     print(card.text(), end="")
 

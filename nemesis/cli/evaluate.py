@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from cyclopts import Parameter
 
-from nemesis.cli.options import Flag, check_least, remote_players, split_settings
+from nemesis.cli.options import Flag, check_minimum, remote_players, split_settings
 from nemesis.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def evaluate(
         json: file to write the figures to as well
         allow_imports: import the code that a run or policy file names as module:attribute
     """
-    check_least(seed=(seed, 0), replays=(replays, 0), matches=(matches, 2))
+    check_minimum(seed=(seed, 0), replays=(replays, 0), matches=(matches, 2))
     if json:
         _check_writable(json)
     from nemesis.storage.policies import policy_path
@@ -130,7 +130,7 @@ def _tournament(entrants: "Entrants", matches: int | None, replays: int, folder:
         seed=seed,
         replays=replays,
         folder=folder,
-        tell=lambda sentence: print(sentence, file=sys.stderr, flush=True),
+        report=lambda sentence: print(sentence, file=sys.stderr, flush=True),
     )
 
 

@@ -17,7 +17,7 @@ Flag: TypeAlias = Annotated[bool, Parameter(negative="", show_default=False)]
 """An option that is on or off."""
 
 
-def check_least(**options: tuple[int | None, int]) -> None:
+def check_minimum(**options: tuple[int | None, int]) -> None:
     """Raise unless each option is at least as large as it must be."""
     for name, (number, least) in options.items():
         if number is not None and number < least:

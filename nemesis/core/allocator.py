@@ -8,7 +8,7 @@ a learner's time.
 import ctypes
 import platform
 
-_TRIM_THRESHOLD, _TOP_PAD, _MOST_MAPPED = -1, -2, -4  # of glibc's malloc.h
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX = -1, -2, -4  # of glibc's malloc.h
 _NEVER = 2**31 - 1
 _STEP = 64 << 20  # bytes that are asked for at once
 
@@ -18,5 +18,5 @@ def keep_freed_memory() -> None:
     if platform.libc_ver()[0] != "glibc":
         return
     library = ctypes.CDLL(None)
-    for option, value in ((_MOST_MAPPED, 0), (_TRIM_THRESHOLD, _NEVER), (_TOP_PAD, _STEP)):
+    for option, value in ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, _NEVER), (_TOP_PAD, _STEP)):
         library.mallopt(option, value)

@@ -1,6 +1,6 @@
 """Settings: a nested mapping and dotted overrides go in, a checked model or plain sentences come out.
 
-The words of an error and of the help are made from one source, the JSON schema of the model, so that both always tell
+The text of an error and of the help are made from one source, the JSON schema of the model, so that both always tell
 the range and the allowed values that are checked.
 """
 
@@ -23,7 +23,7 @@ M = TypeVar("M", bound=BaseModel)
 
 _PROBLEMS_SHOWN = 5
 _VALUE_WIDTH = 60
-_TYPE_WORDS = {
+_TYPE_NAMES = {
     "array": "a list",
     "boolean": "true or false",
     "integer": "a whole number",
@@ -261,7 +261,7 @@ def _sentence(model: type[BaseModel], data: Mapping[str, Any], details: ErrorDet
         names = list(group.models)
     else:
         schema = _property(place.owner, place.name)
-        path, allowed, given, names = place.path, _words(place.owner, schema), place.given, schema.get("enum", [])
+        path, allowed, given, names = place.path, _expected(place.owner, schema), place.given, schema.get("enum", [])
     if kind in ("missing", "union_tag_not_found"):
         return f"{path} is missing; it must be {allowed}."
     near = _nearest(str(given), map(str, names))
@@ -310,29 +310,29 @@ def _property(model: type[BaseModel], name: str) -> dict[str, Any]:
     return found
 
 
-def _words(model: type[BaseModel], schema: Mapping[str, Any]) -> str:
-    """Return what a value must be, in words that follow "must be"."""
+def _expected(model: type[BaseModel], schema: Mapping[str, Any]) -> str:
+    """Return what a value must be, in text that follow "must be"."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         if name == Schedule.__name__:
-            number = _words(Schedule, _property(Schedule, "start"))
+            number = _expected(Schedule, _property(Schedule, "start"))
             return f"{number}, or a schedule of {', '.join(Schedule.model_fields)}"
-        return _words(model, _schema(model)["$defs"][name])
+        return _expected(model, _schema(model)["$defs"][name])
     if "anyOf" in schema:
-        return " or ".join(_words(model, option) for option in schema["anyOf"])
+        return " or ".join(_expected(model, option) for option in schema["anyOf"])
     if "const" in schema or "enum" in schema:
         allowed = [str(value) for value in schema.get("enum", [schema.get("const")])]
         return "one of " + ", ".join(allowed) if len(allowed) > 1 else allowed[0]
-    words = _TYPE_WORDS.get(schema.get("type", "object"), "a value") + _range(schema)
+    text = _TYPE_NAMES.get(schema.get("type", "object"), "a value") + _range(schema)
     if "multipleOf" in schema:
-        words += f", a multiple of {_number(schema['multipleOf'])}"
+        text += f", a multiple of {_number(schema['multipleOf'])}"
     if isinstance(each := schema.get("additionalProperties"), Mapping):
-        words += f", each {_words(model, each)}"
+        text += f", each {_expected(model, each)}"
     if "items" in schema:
-        words += f", each {_words(model, schema['items'])}"
+        text += f", each {_expected(model, schema['items'])}"
     if "pattern" in schema:
-        words += f" that matches {schema['pattern']}"
-    return words
+        text += f" that matches {schema['pattern']}"
+    return text
 
 
 def _range(schema: Mapping[str, Any]) -> str:
@@ -341,8 +341,8 @@ def _range(schema: Mapping[str, Any]) -> str:
     if low is not None and high is not None:
         return f" from {_number(low)} to {_number(high)}"
     bounds = (("at least", low), ("above", above), ("at most", high), ("below", below))
-    words = " and ".join(f"{word} {_number(bound)}" for word, bound in bounds if bound is not None)
-    return (" of " if words.startswith("at") else " ") + words if words else ""
+    text = " and ".join(f"{word} {_number(bound)}" for word, bound in bounds if bound is not None)
+    return (" of " if text.startswith("at") else " ") + text if text else ""
 
 
 def _number(value: float) -> str:
@@ -355,8 +355,8 @@ def _describe(model: type[BaseModel], prefix: str, instance: BaseModel | None) -
         default = getattr(instance, name) if instance else _default(field)
         group = _group(field)
         if group is None or Schedule in group.models.values():
-            words = _words(model, _property(model, name)).removeprefix("a ")
-            yield FieldInfo(path, words, _default_words(default), field.description or "")
+            text = _expected(model, _property(model, name)).removeprefix("a ")
+            yield FieldInfo(path, text, _default_text(default), field.description or "")
         elif group.discriminator is None:
             for below in group.models.values():
                 yield from _describe(below, f"{path}.", default if isinstance(default, below) else None)
@@ -378,7 +378,7 @@ def _describe_union(group: _Group, discriminator: str, prefix: str, default: Any
             yield replace(setting, only_for=() if len(tags) == len(group.models) else tuple(tags))
 
 
-def _default_words(value: Any) -> str | None:
+def _default_text(value: Any) -> str | None:
     if value is PydanticUndefined:
         return None
     if isinstance(value, Schedule):

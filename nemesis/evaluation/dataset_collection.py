@@ -21,9 +21,9 @@ def collect(
     matches: int,
     seed: int,
     add: bool = False,
-    tell: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> Card:
-    """Play so many matches of every pair and write what all seats saw and did; `tell` gets every result.
+    """Play so many matches of every pair and write what all seats saw and did; `report` gets every result.
 
     Matches that are added to a dataset differ from those in it, whatever the seed.
     """
@@ -49,7 +49,7 @@ def collect(
                 on_decisions=recorder.on_decisions,
             )
             recorder.flush()
-            tell(f"{first} against {second}: {result.in_words()}")
+            report(f"{first} against {second}: {result.summary()}")
         return writer.finish()
 
 

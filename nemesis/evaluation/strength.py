@@ -51,7 +51,7 @@ class AgainstOpponents:
         return win_rates | {f"return_against_{name}": score.mean for name, score in self.scores.items()}
 
     def rows(self, who: str) -> list[tuple[str, str]]:
-        return [(f"against {name}, {who}", score.in_words()) for name, score in self.scores.items()]
+        return [(f"against {name}, {who}", score.summary()) for name, score in self.scores.items()]
 
     def as_json(self) -> dict[str, Any]:
         return {"against": {name: score.as_json() for name, score in self.scores.items()}}

@@ -56,7 +56,7 @@ class Tournament:
             return []
 
     def rows(self) -> list[tuple[str, str]]:
-        met = [(f"{pair.first} against {pair.second}", pair.score.in_words()) for pair in self.pairs]
+        met = [(f"{pair.first} against {pair.second}", pair.score.summary()) for pair in self.pairs]
         rated = [
             (f"rating of {one.name}", f"{one.elo:.0f} ± {one.margin:.0f} Elo, {one.matches} matches")
             for one in self.ratings
@@ -79,15 +79,15 @@ def run_tournament(
     seed: int,
     replays: int = 0,
     folder: Path = Path("replays"),
-    tell: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> Tournament:
-    """Play so many matches of every pair, and save so many of each as replays; `tell` gets every result."""
+    """Play so many matches of every pair, and save so many of each as replays; `report` gets every result."""
     pairs: list[PairResult] = []
     saved: list[Path] = []
     for first, second in combinations(entrants.names, 2):
         theirs = entrants.remote(second)
         if entrants.remote(first) and theirs:
-            tell(f"{first} and {second} both play over a server and do not meet")
+            report(f"{first} and {second} both play over a server and do not meet")
             continue
         own = folder / "-".join(re.sub(r"\W+", "_", name).strip("_") for name in (first, second))
         if remote := entrants.remote(first) or theirs:
@@ -97,7 +97,7 @@ def run_tournament(
             pair, files = _in_process(entrants, (first, second), matches, seed, replays, own)
         pairs.append(pair)
         saved += files
-        tell(f"{pair.first} against {pair.second}: {pair.score.in_words()}")
+        report(f"{pair.first} against {pair.second}: {pair.score.summary()}")
     return Tournament(entrants.game.spec.name, entrants.names, pairs, saved)
 
 

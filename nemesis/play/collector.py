@@ -25,10 +25,10 @@ from nemesis.play.assembler import Assembled, Columns, EpisodeAssembler, concate
 from nemesis.play.experience import Clock, Experience, PlayCounts, as_arrays, as_tensors
 from nemesis.play.pairings import MAIN, Outcomes, PlayerSource
 from nemesis.play.players import Choices
-from nemesis.play.seating import NOBODY, Seating
+from nemesis.play.seating import NO_PLAYER, Seating
 
 _STEP_BITS = 20  # more decisions than an episode has
-_HOPELESS = 10  # matches per slot that may be voided in a row, with none counted, before the run gives up
+_MAX_VOIDED = 10  # matches per slot that may be voided in a row, with none counted, before the run gives up
 
 
 class Collector:
@@ -79,17 +79,17 @@ class Collector:
         started = perf_counter()
         waiting, ended = self._pool.recv()
         simulated = perf_counter()
-        self._note_results(ended)
+        self._add_results(ended)
         if not len(waiting):
             self._pool.send(np.zeros(0, dtype=np.int64))
             self._clock.simulate += perf_counter() - started
             return
         player = self._seating.players_of(waiting)
-        self._note_memory(waiting, player)
+        self._add_memory(waiting, player)
         choices = self._seating.act(waiting, player)
         inferred = perf_counter()
         self._pool.send(choices.action)
-        self._note_decisions(waiting, player, choices)
+        self._add_decisions(waiting, player, choices)
         self._clock.infer += inferred - simulated
         self._clock.simulate += simulated - started + perf_counter() - inferred
 
@@ -120,7 +120,7 @@ class Collector:
         counts, self.counts = self.counts, PlayCounts()
         return counts
 
-    def _note_results(self, ended: Results) -> None:
+    def _add_results(self, ended: Results) -> None:
         if not len(ended):
             return
         slot, seating = ended.slot, self._seating
@@ -134,10 +134,10 @@ class Collector:
         self.ready += int((np.where(counted, made - before, self._taken[slot] - before) * learned).sum())
         self._ticks[slot], self._made[slot], self._taken[slot] = 0, 0, 0
         seating.clear(slot)
-        if not self.ready and sum(len(one) for one, _ in self._outcomes) > _HOPELESS * self._pool.slots:
-            self._refuse_if_hopeless()
+        if not self.ready and sum(len(one) for one, _ in self._outcomes) > _MAX_VOIDED * self._pool.slots:
+            self._fail_if_all_voided()
 
-    def _refuse_if_hopeless(self) -> None:
+    def _fail_if_all_voided(self) -> None:
         reason = np.concatenate([one.end_reason for one, _ in self._outcomes])
         if is_counted(reason).any():
             return
@@ -147,7 +147,7 @@ class Collector:
             "See run.log, and try another game or fewer collection.slots."
         )
 
-    def _note_memory(self, waiting: Decisions, player: IntArray) -> None:
+    def _add_memory(self, waiting: Decisions, player: IntArray) -> None:
         """Keep the memory before decisions that will begin a sequence; an episode begins with none."""
         if self._stride is None:
             return
@@ -158,7 +158,7 @@ class Collector:
             memory = self._seating.memory(player[keep], slot, seat)
             self._memories.append({"match": match, "seat": seat, "step": made[keep], "memory": memory})
 
-    def _note_decisions(self, waiting: Decisions, player: IntArray, choices: Choices) -> None:
+    def _add_decisions(self, waiting: Decisions, player: IntArray, choices: Choices) -> None:
         learns = self._seating.learns(player)
         rows = np.flatnonzero(learns)
         slot, seat = waiting.slot, waiting.seat
@@ -319,5 +319,5 @@ def _outcomes(ended: list[tuple[Results, IntArray]], sources: tuple[PlayerSource
     player = np.concatenate([np.zeros((0, SIDES), dtype=np.int64), *(sides for _, sides in ended)])
     returns = np.concatenate([np.zeros((0, SIDES), dtype=np.float32), *(one.returns for one, _ in ended)])
     reason = np.concatenate([np.zeros(0, dtype=np.int64), *(one.end_reason for one, _ in ended)])
-    seated = np.flatnonzero(player[:, 0] != NOBODY)  # a match that was lost before its first decision was not paired
+    seated = np.flatnonzero(player[:, 0] != NO_PLAYER)  # a match that was lost before its first decision was not paired
     return Outcomes(players=sources, player=player[seated], returns=returns[seated], end_reason=reason[seated])

@@ -74,7 +74,7 @@ class Score:
     def win_rate_interval(self) -> tuple[float, float]:
         return win_rate_interval(self.win_rate, self.matches)
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         voided = f"{self.voided} voided"
         if self.ended.keys() != {"played"}:
             voided += "; ended: " + ", ".join(f"{count} {reason}" for reason, count in self.ended.items())

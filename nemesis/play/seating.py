@@ -16,7 +16,7 @@ from nemesis.play.pairings import Pairing, Pairings, PlayerSource
 from nemesis.play.players import Choices, LearningPlayer, SavablePlayer
 from nemesis.play.scripted import open_opponent
 
-NOBODY = -1
+NO_PLAYER = -1
 
 OpenPlayer: TypeAlias = Callable[[PlayerSource, int], SavablePlayer]
 """Opens a player by its source, with a seed of its own."""
@@ -39,8 +39,8 @@ class Seating:
         self._generator = np.random.default_rng(seed)
         self.sources: list[PlayerSource] = []
         self._players: dict[int, SavablePlayer] = {}
-        self._learns = np.zeros(1, dtype=np.bool_)  # (number,), and NOBODY at the end
-        self.sides = np.full((slots, SIDES), NOBODY)  # (slot, side) numbers
+        self._learns = np.zeros(1, dtype=np.bool_)  # (number,), and NO_PLAYER at the end
+        self.sides = np.full((slots, SIDES), NO_PLAYER)  # (slot, side) numbers
         self.follow(pairings)
 
     def follow(self, pairings: Pairings) -> None:
@@ -56,12 +56,12 @@ class Seating:
     @property
     def needed(self) -> set[PlayerSource]:
         """The players in the pairings, in a match, or open."""
-        numbers = {*self._pairs.flat, *self.sides.flat, *self._players} - {NOBODY}
+        numbers = {*self._pairs.flat, *self.sides.flat, *self._players} - {NO_PLAYER}
         return {self.sources[number] for number in numbers}
 
     def players_of(self, decisions: Decisions) -> IntArray:
         """Return the players (n,) that decide; matches that make their first decision are paired first."""
-        new = np.flatnonzero(self.sides[decisions.slot, 0] == NOBODY)
+        new = np.flatnonzero(self.sides[decisions.slot, 0] == NO_PLAYER)
         if new.size:
             slot, first = np.unique(decisions.slot[new], return_index=True)
             self._begin(slot, decisions.match[new[first]])
@@ -72,7 +72,7 @@ class Seating:
         """Remove the players of matches that ended."""
         for player in self._players.values():
             player.forget(slot)
-        self.sides[slot] = NOBODY
+        self.sides[slot] = NO_PLAYER
 
     def learns(self, player: IntArray) -> BoolArray:
         """Return which of the players learn."""
@@ -82,7 +82,7 @@ class Seating:
     def named(self, player: IntArray, name: str) -> BoolArray:
         """Return which of the players are the learner of that name."""
         source = PlayerSource("learning", name)
-        named: BoolArray = player == (self.sources.index(source) if source in self.sources else NOBODY - 1)
+        named: BoolArray = player == (self.sources.index(source) if source in self.sources else NO_PLAYER - 1)
         return named
 
     def version(self, player: IntArray) -> IntArray:

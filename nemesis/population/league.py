@@ -26,7 +26,7 @@ from nemesis.storage.policy_files import save_policy
 from nemesis.training.config import RunConfig
 
 REGISTRY = "population.json"
-_MADE = ("past-*.safetensors", "target-*.safetensors")  # exploiters that won stay, as a record
+_GENERATED = ("past-*.safetensors", "target-*.safetensors")  # exploiters that won stay, as a record
 
 
 def open_league(config: RunConfig, game: Game, folder: Path) -> Matchmaker:
@@ -75,7 +75,7 @@ class League:
         return {member.source for member in self._pool.members.values()} | ({target} if target else set())
 
     def remove_unused(self, needed: set[str]) -> None:
-        for pattern in _MADE:
+        for pattern in _GENERATED:
             for file in (self._folder / MEMBERS).glob(pattern):
                 if (MEMBERS / file.name).as_posix() not in needed:
                     file.unlink(missing_ok=True)

@@ -25,7 +25,7 @@ from nemesis.training.config import OpponentsConfig
 FIRST_RATING = 1000.0
 _ELO_STEP = 4.0  # points for a match that was won against all odds
 _ELO_SCALE = 400.0
-_HALVINGS = 40
+_BISECTION_STEPS = 40
 _DROPPED: tuple[Category, ...] = ("past", "exploiter")  # what a run makes, and may therefore let go
 
 _SELF = PlayerSource("learning", MAIN)
@@ -48,7 +48,7 @@ class OpponentPool:
         )  # that count; some opponents may have been dropped meanwhile
 
     def add(self, member: Member) -> None:
-        """Add a member; if there are too many, the weakest is dropped, but never the last of a kind."""
+        """Add a member; if available are too many, the weakest is dropped, but never the last of a kind."""
         self.members[member.name] = member
         made = [one for one in self.members.values() if one.category in _DROPPED]
         if len(made) > self._config.members:
@@ -157,33 +157,37 @@ class OpponentPool:
         member.rating -= points
 
     def _move_shares(self) -> None:
-        speed, there = self._config.curriculum, self._there()
-        if not speed or len(there) < 2:
+        speed, available = self._config.curriculum, self._available()
+        if not speed or len(available) < 2:
             return
-        wanted = np.array([0.5 if category == "self" else 1 - self.win_rates[category].rate for category in there])
-        share = np.array([self.shares[category] for category in there])
+        wanted = np.array([0.5 if category == "self" else 1 - self.win_rates[category].rate for category in available])
+        share = np.array([self.shares[category] for category in available])
         moved = share / share.sum() + speed * (wanted / wanted.sum() - share / share.sum())
-        self.shares |= dict(zip(there, self._floored(there, moved), strict=True))
+        self.shares |= dict(zip(available, self._floored(available, moved), strict=True))
 
     def _possible_shares(self) -> dict[Category, float]:
         """Return the shares with those of empty categories spread over the others; a curriculum keeps the floors."""
-        there = self._there()
-        share = np.array([self.shares[category] for category in there])
+        available = self._available()
+        share = np.array([self.shares[category] for category in available])
         if not share.any():
             return {"self": 1.0}
         share /= share.sum()
-        return dict(zip(there, self._floored(there, share) if self._config.curriculum else share.tolist(), strict=True))
+        return dict(
+            zip(available, self._floored(available, share) if self._config.curriculum else share.tolist(), strict=True)
+        )
 
-    def _there(self) -> list[Category]:
+    def _available(self) -> list[Category]:
         """Return the categories that have a share at the start, and a member."""
         start = self._config.shares.model_dump()
         return [
             category for category in CATEGORIES if start[category] > 0 and (category == "self" or self.of(category))
         ]
 
-    def _floored(self, there: list[Category], share: npt.NDArray[np.float64]) -> list[float]:
+    def _floored(self, available: list[Category], share: npt.NDArray[np.float64]) -> list[float]:
         """Return the shares of some categories, none below its least."""
-        least = np.array([self._config.least_self if category == "self" else self._config.floor for category in there])
+        least = np.array(
+            [self._config.least_self if category == "self" else self._config.floor for category in available]
+        )
         floored: list[float] = at_least(share, least).tolist()
         return floored
 
@@ -200,7 +204,7 @@ def elo_points(lead: float, score: float, matches: int) -> float:
     where they belong. The gain is found by halving the interval that it must lie in.
     """
     low, high = -_ELO_STEP * matches, _ELO_STEP * matches
-    for _ in range(_HALVINGS):
+    for _ in range(_BISECTION_STEPS):
         points = (low + high) / 2
         expected = matches / (1 + 10 ** (-(lead + 2 * points) / _ELO_SCALE))
         if _ELO_STEP * (score - expected) > points:

@@ -17,7 +17,7 @@ from nemesis.population.members import Member
 from nemesis.training.config import OpponentsConfig
 
 _WIDTH = 0.15  # of the win rates that difficulty_adjusted looks for
-_LEAST = 1e-3  # chance of a member beside the likeliest, so that none is never met again
+_MIN_WEIGHT = 1e-3  # chance of a member beside the likeliest, so that none is never met again
 
 
 def chances(members: Sequence[Member], rating: float, config: OpponentsConfig) -> npt.NDArray[np.float64]:
@@ -39,6 +39,6 @@ def chances(members: Sequence[Member], rating: float, config: OpponentsConfig) -
         case "prioritised":
             weight = (1 - win_rate) ** 2 if config.prioritise == "hard" else win_rate * (1 - win_rate)
     if config.sampling != "elo_weighted":  # whose window leaves out on purpose
-        weight = np.maximum(weight, _LEAST * weight.max())
+        weight = np.maximum(weight, _MIN_WEIGHT * weight.max())
     chance: npt.NDArray[np.float64] = weight / weight.sum()
     return chance

@@ -24,7 +24,7 @@ from nemesis.core.files import replace_file
 from nemesis.core.settings import Settings
 from nemesis.storage.run_directory import RunDirectory, RunError
 
-_OWN_KEYS = ("update", "seconds", "time")
+_RESERVED_KEYS = ("update", "seconds", "time")
 _log = logging.getLogger(__name__)
 
 
@@ -49,7 +49,7 @@ class Metrics:
 
     def __init__(self, run: RunDirectory, tracking: TrackingConfig, resumed_update: int | None = None) -> None:
         check_tracking(tracking)
-        seconds = 0.0 if resumed_update is None else _forget_after(resumed_update, run.metrics_path)
+        seconds = 0.0 if resumed_update is None else _drop_after(resumed_update, run.metrics_path)
         self._start = time.monotonic() - seconds
         self._wandb = _open_wandb(run.path, tracking.project) if tracking.wandb else None
         self._tensorboard = _open_tensorboard(run.tensorboard_path, resumed_update) if tracking.tensorboard else None
@@ -58,7 +58,7 @@ class Metrics:
 
     def write(self, update: int, values: Mapping[str, float]) -> None:
         """Record values under their names. One that is not finite becomes null."""
-        for key in _OWN_KEYS:
+        for key in _RESERVED_KEYS:
             if key in values:
                 raise ValueError(f"A metric cannot be called {key}, which every line has already.")
         numbers = {name: float(value) for name, value in values.items()}
@@ -119,7 +119,7 @@ def _lines(path: Path) -> list[tuple[str, dict[str, Any]]]:
     return lines
 
 
-def _forget_after(update: int, path: Path) -> float:
+def _drop_after(update: int, path: Path) -> float:
     """Drop what was recorded after an update, and return the seconds that the run had taken until then."""
     kept = [(line, values) for line, values in _lines(path) if values["update"] <= update]
     text = "".join(f"{line}\n" for line, _ in kept)

@@ -55,7 +55,7 @@ class Display(Protocol):
 
     def update(self, progress: Progress) -> None: ...
 
-    def note(self, text: str) -> None:
+    def message(self, text: str) -> None:
         """Show a line that stays, such as a warning."""
         ...
 
@@ -83,7 +83,7 @@ class LiveDisplay:
     def __init__(self, title: str, total_updates: int, console: Console, seconds_between_draws: float = 0.25) -> None:
         self._title = title
         self._start = time.monotonic()
-        self._pause = _Pause(seconds_between_draws)
+        self._throttle = _Throttle(seconds_between_draws)
         self._last: Progress | None = None
         waiting = Text(f"{total_updates:,} updates to go; the first is on its way", style="dim")
         self._live = Live(_panel(title, waiting), console=console, auto_refresh=False)
@@ -91,10 +91,10 @@ class LiveDisplay:
 
     def update(self, progress: Progress) -> None:
         self._last = progress
-        if self._pause.over():
+        if self._throttle.ready():
             self._draw(progress)
 
-    def note(self, text: str) -> None:
+    def message(self, text: str) -> None:
         self._live.console.print(Text(f"▸ {text}", style="yellow"))
 
     def close(self) -> None:
@@ -121,20 +121,20 @@ class PlainDisplay:
 
     def __init__(self, title: str, total_updates: int, console: Console, seconds_between_lines: float = 5.0) -> None:
         self._console = console
-        self._pause = _Pause(seconds_between_lines)
+        self._throttle = _Throttle(seconds_between_lines)
         self._evaluations = 0
         self._pending: Progress | None = None
         self._print(f"{title}: {total_updates} updates")
 
     def update(self, progress: Progress) -> None:
         self._pending = progress
-        if self._pause.over():
+        if self._throttle.ready():
             self._show(progress)
         for index in range(self._evaluations, len(progress.evaluation)):
             self._print(_plain_evaluation(progress.evaluation[: index + 1]))
         self._evaluations = len(progress.evaluation)
 
-    def note(self, text: str) -> None:
+    def message(self, text: str) -> None:
         self._print(f"note: {text}")
 
     def close(self) -> None:
@@ -183,14 +183,14 @@ def render(progress: Progress, elapsed: float) -> RenderableType:
     return Group(*parts)
 
 
-class _Pause:
+class _Throttle:
     """Says when enough time has passed since it last said so."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._next = 0.0
 
-    def over(self) -> bool:
+    def ready(self) -> bool:
         now = time.monotonic()
         if now < self._next:
             return False

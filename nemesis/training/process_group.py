@@ -16,7 +16,7 @@ from torch import distributed
 from nemesis.core.errors import UserError
 from nemesis.training.config import RunConfig
 
-_PATIENCE = timedelta(hours=2)  # for the first process to evaluate
+_TIMEOUT = timedelta(hours=2)  # for the first process to evaluate
 
 
 @contextmanager
@@ -30,7 +30,7 @@ def process_group(config: RunConfig) -> Iterator[None]:
     on_gpu = config.device != "cpu" and torch.cuda.is_available()
     if on_gpu:
         torch.cuda.set_device(local_rank())
-    distributed.init_process_group("nccl" if on_gpu else "gloo", timeout=_PATIENCE)
+    distributed.init_process_group("nccl" if on_gpu else "gloo", timeout=_TIMEOUT)
     try:
         yield
     finally:

@@ -12,7 +12,7 @@ from typing import Any
 from nemesis.core.game import EndReason
 from nemesis.deploy.pokemon.showdown_connection import identity
 
-MOST_REFUSALS = 3
+MAX_REFUSALS = 3
 _SIDES = ("p1", "p2")
 # Errors that come of an answer that crossed the end of a turn or of the battle.
 _HARMLESS = ("too late", "nothing to choose", "Can't do anything")

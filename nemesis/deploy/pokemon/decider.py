@@ -6,17 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from nemesis.core.game import Decisions
-from nemesis.games.pokemon.hosts.observer import News, Observer
+from nemesis.games.pokemon.hosts.observer import SeatUpdate, Observer
 from nemesis.play.players import Player
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PendingDecision:
     """A request that waits, with what its seat was told since the one before."""
 
     match: int
     slot: int  # place among the battles in flight, reused; a player keeps its memory by it
-    news: News
+    news: SeatUpdate
 
 
 class BattleDecider:
@@ -26,7 +26,7 @@ class BattleDecider:
         self._observer = observer
         self._player = player
 
-    def decide(self, questions: Sequence[Question]) -> list[str]:
+    def decide(self, questions: Sequence[PendingDecision]) -> list[str]:
         """Return a choice for each question; no two may be of the same battle."""
         news = [question.news for question in questions]
         view, mask = self._observer.observe(news)

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import IO
 
 from nemesis.core.errors import UserError
-from nemesis.deploy.pokemon.showdown_client import Booking
+from nemesis.deploy.pokemon.showdown_client import ScheduledBattle
 
 PREFIX = "poke-env:"
 _START_LIMIT = 60.0  # seconds
@@ -26,22 +26,22 @@ class PokeEnvOpponent:
         self._teams = opponent_team
         self._printed = printed
 
-    async def invite(self, booking: Booking) -> None:
+    async def invite(self, scheduled: ScheduledBattle) -> None:
         """Tell the player of a battle: with its team, to accept our challenge or to challenge us."""
         assert self._process.stdin is not None  # noqa: S101
-        invitation = {"challenges": not booking.challenges, "team": self._teams[booking.match]}
+        invitation = {"challenges": not scheduled.challenges, "team": self._teams[scheduled.match]}
         try:
             self._process.stdin.write(json.dumps(invitation).encode() + b"\n")
             await self._process.stdin.drain()
         except ConnectionError:
-            raise UserError(f"The player of poke-env ended.{self.last_words()}") from None
+            raise UserError(f"The player of poke-env ended.{self.output_tail()}") from None
 
     async def ended(self) -> None:
         """Wait for what should not happen, and say so."""
         code = await self._process.wait()
-        raise UserError(f"The player of poke-env ended with code {code}.{self.last_words()}")
+        raise UserError(f"The player of poke-env ended with code {code}.{self.output_tail()}")
 
-    def last_words(self) -> str:
+    def output_tail(self) -> str:
         """Return the end of what the player printed, if anything."""
         self._printed.seek(0)
         words = self._printed.read().decode(errors="replace").strip()[-1500:]
@@ -89,6 +89,8 @@ async def _await_ready(process: asyncio.subprocess.Process, player: str, opponen
         async with asyncio.timeout(_START_LIMIT):
             line = await process.stdout.readline()
     except TimeoutError:
-        raise UserError(f"{PREFIX}{player} did not start within {_START_LIMIT:.0f} s.{opponent.last_words()}") from None
+        raise UserError(
+            f"{PREFIX}{player} did not start within {_START_LIMIT:.0f} s.{opponent.output_tail()}"
+        ) from None
     if line.strip() != b"ready":
-        raise UserError(f"{PREFIX}{player} does not start.{opponent.last_words()}")
+        raise UserError(f"{PREFIX}{player} does not start.{opponent.output_tail()}")

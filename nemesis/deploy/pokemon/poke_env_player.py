@@ -24,8 +24,8 @@ from poke_env.battle import AbstractBattle
 from poke_env.player import Player
 from poke_env.teambuilder import ConstantTeambuilder
 
-_REMEMBERED = 100  # battles that ended last; poke-env would keep all, and the server has a word to say after the end
-_MOST_BATTLES = 10_000  # at the same time: whoever invites the player counts them
+_KEPT_BATTLES = 100  # battles that ended last; poke-env would keep all, and the server has a word to say after the end
+_MAX_BATTLES = 10_000  # at the same time: whoever invites the player counts them
 
 
 class GivenTeam(ConstantTeambuilder):
@@ -55,7 +55,7 @@ def find_class(name: str) -> type[Player]:
     return found
 
 
-def forget_old_battles(player: Player) -> None:
+def drop_old_battles(player: Player) -> None:
     """Let a player keep only the battles that ended last."""
     ended: deque[str] = deque()
     react = player._battle_finished_callback
@@ -63,7 +63,7 @@ def forget_old_battles(player: Player) -> None:
     def note(battle: AbstractBattle) -> None:
         react(battle)
         ended.append(battle.battle_tag)
-        if len(ended) > _REMEMBERED:
+        if len(ended) > _KEPT_BATTLES:
             player._battles.pop(ended.popleft(), None)
 
     setattr(player, "_battle_finished_callback", note)  # noqa: B010 (a method cannot be assigned to in types)
@@ -102,12 +102,12 @@ def main() -> None:
     player = player_class(
         AccountConfiguration(options.name, None),
         battle_format=options.format,
-        max_concurrent_battles=_MOST_BATTLES,
+        max_concurrent_battles=_MAX_BATTLES,
         server_configuration=ServerConfiguration(options.websocket, ""),
         ping_interval=None,  # a busy server answers late
         accept_open_team_sheet=options.sheets,
     )
-    forget_old_battles(player)
+    drop_old_battles(player)
     loop = player.ps_client.loop
     invitations: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
     asyncio.run_coroutine_threadsafe(enter_battles(player, options.opponent, invitations), loop)

@@ -14,10 +14,10 @@ from typing import TypeAlias
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import EndReason
-from nemesis.deploy.pokemon.battle_room import MOST_REFUSALS, BattleRoom
-from nemesis.deploy.pokemon.decider import BattleDecider, Question
+from nemesis.deploy.pokemon.battle_room import MAX_REFUSALS, BattleRoom
+from nemesis.deploy.pokemon.decider import BattleDecider, PendingDecision
 from nemesis.deploy.pokemon.showdown_connection import Connection, identity
-from nemesis.games.pokemon.hosts.observer import News
+from nemesis.games.pokemon.hosts.observer import SeatUpdate
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Booking:
+class ScheduledBattle:
     """A battle that is to be played."""
 
     match: int
@@ -41,10 +41,10 @@ class Booking:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class FinishedBattle:
     """A battle that has ended, or was given up."""
 
-    booking: Booking
+    scheduled: ScheduledBattle
     earned: int
     end_reason: EndReason
     decisions: int
@@ -52,13 +52,13 @@ class Played:
     log: list[str]
 
 
-Invite: TypeAlias = Callable[[Booking], Awaitable[None]]
+Invite: TypeAlias = Callable[[ScheduledBattle], Awaitable[None]]
 """Tells the opponent of a battle to come: to accept a challenge, or to challenge us."""
 
 
 @dataclass(slots=True)
 class _Battle:
-    booking: Booking
+    scheduled: ScheduledBattle
     slot: int
     room: BattleRoom
     touched: float  # when something happened
@@ -69,13 +69,13 @@ class _Battle:
 class _Opening:
     """A battle that both are about to enter."""
 
-    booking: Booking
-    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    scheduled: ScheduledBattle
+    started: asyncio.Event = field(default_factory=asyncio.Event)
     problem: str = ""
 
 
 class NoBattleError(UserError):
-    """A battle that should have begun did not."""
+    """A battle that should have started did not."""
 
 
 class ShowdownClient:
@@ -93,20 +93,20 @@ class ShowdownClient:
     ) -> None:
         """Play against the user called `opponent`; with `sheets`, accept open team sheets, which the format offers."""
         self._connection = connection
-        self._desk = decider
+        self._decider = decider
         self._format = battle_format
         self._opponent = opponent
         self._sheets = sheets
         self._limits = limits
         self._battles: dict[str, _Battle] = {}  # by name of the room
         self._opening: _Opening | None = None
-        self._ended: list[Played] = []
+        self._ended: list[FinishedBattle] = []
         self._closed: list[tuple[str, int]] = []  # rooms and slots of battles whose memory is to be cleared
         self._challenged = asyncio.Event()
         self._due = asyncio.Event()
 
-    async def play(self, bookings: Sequence[Booking], invite: Invite, slots: int) -> list[Played]:
-        """Play all bookings, so many at the same time, and return them in the order in which they ended."""
+    async def play(self, scheduled: Sequence[ScheduledBattle], invite: Invite, slots: int) -> list[FinishedBattle]:
+        """Play all scheduled, so many at the same time, and return them in the order in which they ended."""
         self._free = list(range(slots))
         self._place = asyncio.Semaphore(slots)
         try:
@@ -114,9 +114,9 @@ class ShowdownClient:
                 reading = tasks.create_task(self._read())
                 deciding = tasks.create_task(self._decide())
                 watching = tasks.create_task(self._watch())
-                for booking in bookings:
+                for scheduled in scheduled:
                     await self._place.acquire()
-                    await self._open(booking, invite)
+                    await self._open(scheduled, invite)
                 for _ in range(slots):
                     await self._place.acquire()
                 for task in (reading, deciding, watching):
@@ -125,20 +125,20 @@ class ShowdownClient:
             raise _sentence(errors) from None
         return self._ended
 
-    async def _open(self, booking: Booking, invite: Invite) -> None:
+    async def _open(self, scheduled: ScheduledBattle, invite: Invite) -> None:
         """Begin a battle and wait until we are in it."""
-        self._opening = opening = _Opening(booking)
-        await self._connection.send("", f"/utm {booking.team or 'null'}")
-        await invite(booking)
+        self._opening = opening = _Opening(scheduled)
+        await self._connection.send("", f"/utm {scheduled.team or 'null'}")
+        await invite(scheduled)
         try:
             async with asyncio.timeout(self._limits.opening):
-                if booking.challenges:
+                if scheduled.challenges:
                     await self._connection.send("", f"/challenge {self._opponent}, {self._format}")
                 else:
                     await self._challenged.wait()
                     self._challenged.clear()
                     await self._connection.send("", f"/accept {self._opponent}")
-                await opening.begun.wait()
+                await opening.started.wait()
         except TimeoutError:
             raise NoBattleError(
                 f"No battle against {self._opponent} began within {self._limits.opening:.0f} s."
@@ -162,7 +162,7 @@ class ShowdownClient:
             _, kind, *parts = [*line.split("|"), "", "", ""]
             if kind == "popup" and self._opening:
                 self._opening.problem = " ".join(" ".join([line[7:], *lines[number + 1 :]]).replace("||", " ").split())
-                self._opening.begun.set()
+                self._opening.started.set()
                 return
             # A challenge without a format takes one back.
             if kind == "pm" and parts[2].startswith("/challenge ") and identity(parts[0]) == identity(self._opponent):
@@ -176,7 +176,7 @@ class ShowdownClient:
             battle = await self._enter(name, self._opening)
         battle.touched = monotonic()
         battle.room.read(lines)
-        if battle.room.refusals >= MOST_REFUSALS:
+        if battle.room.refusals >= MAX_REFUSALS:
             await self._give_up(battle, EndReason.REFUSED)
         elif battle.room.ended:
             await self._leave(battle)
@@ -187,10 +187,10 @@ class ShowdownClient:
 
     async def _enter(self, name: str, opening: _Opening) -> _Battle:
         room = BattleRoom(name, self._connection.name)
-        battle = self._battles[name] = _Battle(opening.booking, self._free.pop(), room, monotonic())
+        battle = self._battles[name] = _Battle(opening.scheduled, self._free.pop(), room, monotonic())
         if self._sheets:
             await self._connection.send(name, "/acceptopenteamsheets")
-        opening.begun.set()
+        opening.started.set()
         return battle
 
     async def _decide(self) -> None:
@@ -204,7 +204,7 @@ class ShowdownClient:
                 continue
             requests = [battle.room.request for battle in asked]
             questions = [_question(battle) for battle in asked]
-            choices = await asyncio.to_thread(self._desk.decide, questions)
+            choices = await asyncio.to_thread(self._decider.decide, questions)
             for battle, request, choice in zip(asked, requests, choices, strict=True):
                 if battle.room.request is request:  # and the battle has not ended meanwhile
                     await self._connection.send(battle.room.name, battle.room.answer(choice))
@@ -222,7 +222,7 @@ class ShowdownClient:
         if self._closed:
             closed, self._closed = self._closed, []
             rooms, slots = zip(*closed, strict=True)
-            await asyncio.to_thread(self._desk.forget, rooms, slots)
+            await asyncio.to_thread(self._decider.forget, rooms, slots)
             self._free += slots
             for _ in slots:
                 self._place.release()
@@ -250,16 +250,18 @@ class ShowdownClient:
         assert room.end_reason is not None  # noqa: S101
         await self._connection.send("", f"/leave {room.name}")
         del self._battles[room.name]
-        self._ended.append(Played(battle.booking, room.earned, room.end_reason, room.decisions, room.turn, room.log))
+        self._ended.append(
+            FinishedBattle(battle.scheduled, room.earned, room.end_reason, room.decisions, room.turn, room.log)
+        )
         self._closed.append((room.name, battle.slot))
         self._due.set()
 
 
-def _question(battle: _Battle) -> Question:
+def _question(battle: _Battle) -> PendingDecision:
     room = battle.room
     assert room.request is not None  # noqa: S101
-    news = News(room.name, room.seat, room.take_unread(), room.request, room.refusals)
-    return Question(battle.booking.match, battle.slot, news)
+    news = SeatUpdate(room.name, room.seat, room.take_unread(), room.request, room.refusals)
+    return PendingDecision(battle.scheduled.match, battle.slot, news)
 
 
 def _sentence(errors: ExceptionGroup[Exception]) -> Exception:

@@ -13,7 +13,7 @@ from websockets.exceptions import InvalidHandshake, InvalidURI, WebSocketExcepti
 from nemesis.core.errors import UserError
 
 _CONNECT_LIMIT = 30.0  # seconds to connect and be known by the name
-_LARGEST_MESSAGE = 1 << 24
+_MAX_MESSAGE_SIZE = 1 << 24
 
 
 class LostConnectionError(UserError):
@@ -46,7 +46,7 @@ class Connection:
         try:
             async with asyncio.timeout(_CONNECT_LIMIT):
                 # A busy server answers late, so no pings; what waits for an answer has limits of its own.
-                socket = await connect(address, ping_interval=None, max_size=_LARGEST_MESSAGE, max_queue=None)
+                socket = await connect(address, ping_interval=None, max_size=_MAX_MESSAGE_SIZE, max_queue=None)
                 connection = cls(socket, name)
                 await connection._log_in()
         except TimeoutError:

@@ -32,7 +32,7 @@ def showdown_server(simulators: int) -> Iterator[str]:
     port = _free_port()
     with tempfile.TemporaryDirectory(prefix="showdown-") as name:
         folder = Path(name)
-        _furnish(folder, packages, port, simulators)
+        _prepare_folder(folder, packages, port, simulators)
         log = folder / "server.log"
         with log.open("wb") as output:
             server = subprocess.Popen(  # noqa: S603
@@ -56,7 +56,7 @@ def showdown_server(simulators: int) -> Iterator[str]:
             _stop(server)
 
 
-def _furnish(folder: Path, packages: Path, port: int, simulators: int) -> None:
+def _prepare_folder(folder: Path, packages: Path, port: int, simulators: int) -> None:
     (folder / "node_modules").symlink_to(packages)
     for name in _LINKED:
         (folder / name).symlink_to(packages / "pokemon-showdown" / name)

@@ -35,7 +35,7 @@ ANSWER_LIMIT = 120.0  # seconds for whatever else is asked, a start on a busy ma
 
 _MAGIC, _CONTROL, _STEP = 0x6E6D, 1, 2
 _HEAD = struct.Struct("<HHI")
-_LARGEST_FRAME = 1 << 28
+_MAX_FRAME_SIZE = 1 << 28
 _PIPE_SIZE = 1 << 20
 _OLD_SPACE = 384  # megabytes that V8 keeps before it collects with all its might; what lives is far less
 
@@ -212,16 +212,16 @@ class Host:
         while rest:
             _, ready, _ = select.select([], [self._input], [], max(deadline - monotonic(), 0))
             if not ready:
-                raise HostError(f"The host took nothing for {self._limit:.0f} s.{self._last_words()}")
+                raise HostError(f"The host took nothing for {self._limit:.0f} s.{self._output_tail()}")
             try:
                 rest = rest[os.write(self._input, rest) :]
             except (BrokenPipeError, OSError):
-                raise HostError(f"The host has died.{self._last_words()}") from None
+                raise HostError(f"The host has died.{self._output_tail()}") from None
 
     def _receive(self, limit: float) -> tuple[int, bytearray]:
         deadline = monotonic() + limit
         magic, kind, length = _HEAD.unpack(self._read(_HEAD.size, deadline, limit))
-        if magic != _MAGIC or length > _LARGEST_FRAME:
+        if magic != _MAGIC or length > _MAX_FRAME_SIZE:
             raise HostError("The host sent something that is not a frame.")
         return kind, self._read(length, deadline, limit)
 
@@ -231,14 +231,14 @@ class Host:
         while rest:
             ready, _, _ = select.select([self._output], [], [], max(deadline - monotonic(), 0))
             if not ready:
-                raise HostError(f"The host gave no answer within {limit:.0f} s.{self._last_words()}")
+                raise HostError(f"The host gave no answer within {limit:.0f} s.{self._output_tail()}")
             count = os.readv(self._output, [rest])
             if count == 0:
-                raise HostError(f"The host has died.{self._last_words()}")
+                raise HostError(f"The host has died.{self._output_tail()}")
             rest = rest[count:]
         return buffer
 
-    def _last_words(self) -> str:
+    def _output_tail(self) -> str:
         """Return the end of what the host printed, if anything."""
         self._printed.seek(0, os.SEEK_END)
         self._printed.seek(max(self._printed.tell() - 2000, 0))

@@ -20,7 +20,7 @@ from nemesis.games.pokemon.views import layout
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class SeatUpdate:
     """What the seat of a battle was told since the last time, up to a request that it has to answer."""
 
     battle: str
@@ -37,7 +37,7 @@ class Observer:
         """Follow battles with a host that was started for their format."""
         self._host = host
 
-    def observe(self, news: Sequence[News]) -> tuple[npt.NDArray[np.int16], PackedMask]:
+    def observe(self, news: Sequence[SeatUpdate]) -> tuple[npt.NDArray[np.int16], PackedMask]:
         """Return view records (n, view) and packed masks (n, byte), one row for each of the news."""
         answer = self._ask("observe", news=[asdict(one) for one in news])
         view = np.frombuffer(base64.b64decode(answer["views"]), "<i2").reshape(len(news), layout.VIEW_SIZE)

@@ -26,7 +26,7 @@ from nemesis.games.pokemon.views import layout
 _log = logging.getLogger(__name__)
 
 _KEPT_RECORDINGS = 2000  # of the matches that ended last
-_MOST_LOSSES = 5  # hosts that may be lost in a row, with no step made, before the pool gives up
+_MAX_LOSSES = 5  # hosts that may be lost in a row, with no step made, before the pool gives up
 
 
 class Teams(Protocol):
@@ -90,7 +90,7 @@ class BattlePool:
             raise RuntimeError("The decisions of the last recv have not been answered.")
         number = self._turn
         step = self._receive(number)
-        ended = self._voided[number] + [self._note_end(number, one) for one in step.ended]
+        ended = self._voided[number] + [self._end_match(number, one) for one in step.ended]
         self._voided[number] = []
         self._delivered = step
         slot = step.slot + self._first_slot[number]
@@ -117,7 +117,7 @@ class BattlePool:
         self._turn = (self._turn + 1) % len(self._hosts)
 
     def snapshot(self) -> Arrays:
-        self._settle()
+        self._finish_steps()
         hosts = [
             {
                 "matches": self._ask(number, "snapshot")["matches"],
@@ -137,7 +137,7 @@ class BattlePool:
         }
 
     def restore(self, snapshot: Arrays) -> None:
-        self._settle()
+        self._finish_steps()
         if int(snapshot["layout"]) != int(layout.for_host()["version"], 16):
             raise UserError("These battles were saved with another view record, so they cannot go on here.")
         hosts = json.loads(snapshot["hosts"].tobytes())
@@ -216,11 +216,11 @@ class BattlePool:
         _log.warning("Pokémon host %d is replaced and its matches are voided. %s", lost.pid, error)
         lost.close()
         self._losses += 1
-        if self._losses > _MOST_LOSSES:
+        if self._losses > _MAX_LOSSES:
             raise UserError(f"{self._losses} Pokémon hosts in a row were lost. The last one: {error}")
         self._hosts[number] = self._hosts_ready.take([share])[0]
         if (unread := self._buffered[number]) is not None:  # what had ended before it was lost still counts
-            self._voided[number] += [self._note_end(number, one) for one in unread.ended]
+            self._voided[number] += [self._end_match(number, one) for one in unread.ended]
             self._buffered[number] = None
         busy = np.setdiff1d(np.arange(share.slots), self._free[number]) + self._first_slot[number]
         self._voided[number] += [_End(int(self._match[slot]), int(slot), -1, EndReason.HOST_LOST) for slot in busy]
@@ -229,7 +229,7 @@ class BattlePool:
         self._free[number] = list(range(share.slots))
         self._begin(number, np.zeros(0, dtype=np.int64))
 
-    def _note_end(self, number: int, one: Ended) -> "_End":
+    def _end_match(self, number: int, one: Ended) -> "_End":
         """Give the slot of a match that ended to the next match."""
         slot = one.slot + int(self._first_slot[number])
         match = int(self._match[slot])
@@ -246,13 +246,13 @@ class BattlePool:
     def _ask(self, number: int, question: str, **details: Any) -> Any:
         """Ask a host something between two steps; one that fails is replaced, and the new one is asked."""
         while True:
-            self._settle()
+            self._finish_steps()
             try:
                 return self._hosts[number].ask(question, **details)
             except HostError as error:
                 self._replace(number, error)
 
-    def _settle(self) -> None:
+    def _finish_steps(self) -> None:
         """Wait until every host waits for a question."""
         for number, in_flight in enumerate(self._in_flight):
             if in_flight:
