@@ -1,1 +1,1 @@
-"""Speed and strength, each beside the peer it is measured against: `python -m benchmarks.NAME`."""
+"""Benchmarks of speed and strength, with a peer for comparison where there is one: `python -m benchmarks.NAME`."""

@@ -1,9 +1,9 @@
-"""What each extra of battle training is worth: short trainings that differ in one setting, and one played differently.
+"""Ablations of battle training: short runs that differ in one setting, and one run played in different ways.
 
-Trainings are the preset's, cut to `--updates`, and one for each extra that is taken away or added. The base run is then
-also played in other ways: with its last weights, as an ensemble of its last checkpoints, at other temperatures and with
-the likeliest actions alone. Everybody meets the game's strongest scripted opponent and, but for itself, the base as it
-is, in matches with seats and teams exchanged. One seed tells large effects from none, and no more.
+The base run is the preset, cut to `--updates`; each other run removes or adds one feature. The base run is also played
+with its last weights, as an ensemble of its last checkpoints, at other temperatures and with the likeliest actions
+only. Each plays the game's strongest scripted opponent and the base run, in matches with seats and teams swapped. With
+one seed, only large effects can be told from noise.
 """
 
 import tempfile
@@ -33,15 +33,15 @@ ENSEMBLE = 4
 SLOTS = 128
 QUICK = ("collection.decisions=256", "collection.slots=32")
 BASE = "base"
-TRAININGS: dict[str, tuple[str, ...]] = {
+TRAINING_VARIANTS: dict[str, tuple[str, ...]] = {
     BASE: (),
-    "no foresight": ("policy.opponent_model=false", "learner.opponent_model_weight=0"),
+    "no opponent model": ("policy.opponent_model=false", "learner.opponent_model_weight=0"),
     "learning rate not annealed": ("learner.learning_rate=5e-4",),
-    "reward stays dense": ("reward.dense_weight=1",),
-    "reward sparse from the start": ("reward.dense_weight=0",),
-    "advantages: half filtered out": ("learner.advantage_share=0.5",),
+    "reward always dense": ("reward.dense_weight=1",),
+    "reward always sparse": ("reward.dense_weight=0",),
+    "smaller half of advantages filtered out": ("learner.advantage_share=0.5",),
 }
-MANNERS: dict[str, PlayOptions] = {
+PLAY_VARIANTS: dict[str, PlayOptions] = {
     "base, last weights": PlayOptions(weights="weights"),
     f"base, ensemble of {ENSEMBLE}": PlayOptions(ensemble=ENSEMBLE, weights="weights"),
     "base, temperature 0.3": PlayOptions(PlayStyle(temperature=0.3)),
@@ -53,30 +53,32 @@ MANNERS: dict[str, PlayOptions] = {
 def main() -> None:
     parser = option_parser(__doc__ or "")
     parser.add_argument("--preset", default=PRESET, help=f"what is trained (default: {PRESET})")
-    parser.add_argument("--updates", type=int, help=f"of each training (default: {UPDATES}, quick: {QUICK_UPDATES})")
+    parser.add_argument("--updates", type=int, help=f"of each run (default: {UPDATES}, quick: {QUICK_UPDATES})")
     parser.add_argument("--runs", type=Path, help="folder in which all runs are kept")
     options = parser.parse_args()
     torch.set_num_threads(1)
     updates = options.updates or (QUICK_UPDATES if options.quick else UPDATES)
     with tempfile.TemporaryDirectory() as temporary:
         folder: Path = options.runs or Path(temporary)
-        less = QUICK if options.quick else ()
+        cuts = QUICK if options.quick else ()
         configs = {
-            name: _config(options.preset, updates, options.seed, (*less, *changes))
-            for name, changes in TRAININGS.items()
+            name: _config(options.preset, updates, options.seed, (*cuts, *changes))
+            for name, changes in TRAINING_VARIANTS.items()
         }
         for name, config in configs.items():
             Console().print(f"{name}: training …")
             train(config, _folder(folder, name), open_matchmaker=open_league)
         game = open_game_of(configs[BASE])
         matches = QUICK_MATCHES if options.quick else MATCHES
-        trained = {name: _player(_folder(folder, name), game, PlayOptions()) for name in TRAININGS}
-        played = {name: _player(_folder(folder, BASE), game, play_options) for name, play_options in MANNERS.items()}
+        trained = {name: _player(_folder(folder, name), game, PlayOptions()) for name in TRAINING_VARIANTS}
+        played = {
+            name: _player(_folder(folder, BASE), game, play_options) for name, play_options in PLAY_VARIANTS.items()
+        }
         rows = [
             _row(name, player, trained[BASE], game, matches, options.seed)
             for name, player in (trained | played).items()
         ]
-    print_table(f"{options.preset}, {updates} updates: what the extras are worth", rows)
+    print_table(f"{options.preset}, {updates} updates: ablations", rows)
     if options.json:
         write_figures(options.json, {"preset": options.preset, "updates": updates, "rows": rows})
 
@@ -107,7 +109,7 @@ def _row(name: str, player: PolicyPlayer, base: PolicyPlayer, game: Game, matche
     opponents = [open_opponent(game, strongest, seed), *([base] if player is not base else [])]
     scores = play(game, player, opponents, matches=matches, slots=SLOTS, seed=seed + 1)
     shown = [_shown(score) for score in scores]
-    return {"who": name, f"against_{strongest}": shown[0], "against_the_base": shown[1] if len(shown) > 1 else "–"}
+    return {"variant": name, f"against_{strongest}": shown[0], "against_base": shown[1] if len(shown) > 1 else "–"}
 
 
 def _shown(score: Score) -> str:

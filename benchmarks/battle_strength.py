@@ -1,14 +1,15 @@
-"""How strong a policy is in Pokémon battles: its win rate against a player of poke-env, through a real Showdown server.
+"""How strong a policy is in Pokémon battles: its win rate against a poke-env player on a real Showdown server.
 
     python -m benchmarks.battle_strength --format gen1ou --opponent SimpleHeuristicsPlayer --battles 1000
 
-The server is a local one of the same npm package; the policy plays on it by our own websocket client, the opponent as
-poke-env plays. Battles come in pairs, in the second of which the players exchange teams and seats. Teams are those that
-ship for the format; `--split held_out --held-out 0.3` plays with a share of them that a training with the same share
-never saw, and `--teams` with any others, of which illegal ones are left out and counted. Draws count half, and only
-battles that ended by play count at all. The interval is Wilson's, of 95 %.
+The server is a local one of the same npm package. The policy plays through our own websocket client, the opponent
+through poke-env. Battles come in pairs, with teams and seats swapped in the second. Teams are the shipped ones of the
+format; `--split held_out --held-out 0.3` uses the share of them that a run with the same setting does not train on.
+`--teams` uses any others, of which illegal ones are left out and counted. A draw counts as half a win, and voided
+battles do not count. The interval is Wilson's 95 % interval.
 """
 
+import argparse
 import time
 
 import torch
@@ -23,34 +24,11 @@ from nemesis.play.policy_players import PlayOptions, open_player
 from nemesis.storage.policy_files import SHIPPED, policy_path
 
 BATTLES, QUICK_BATTLES = 1000, 60
-MOST_VOIDED = 0.05  # share of battles
+MAX_VOIDED = 0.05  # share of battles
 
 
 def main() -> None:
-    parser = option_parser(__doc__ or "")
-    parser.add_argument("--format", default="gen1ou", help="what to play (default: gen1ou)")
-    parser.add_argument(
-        "--opponent",
-        default="SimpleHeuristicsPlayer",
-        help="a player class of poke-env, or package.module:Class (default: SimpleHeuristicsPlayer)",
-    )
-    parser.add_argument("--battles", type=int, help=f"how many (default: {BATTLES:,}, quick: {QUICK_BATTLES})")
-    parser.add_argument("--policy", help="a policy file, checkpoint or run (default: the one that ships)")
-    parser.add_argument("--teams", help="a file or folder of teams instead of those that ship")
-    parser.add_argument("--split", choices=("train", "held_out", "all"), default="all", help="which teams are played")
-    parser.add_argument("--held-out", type=float, help="share of the teams that is held out")
-    parser.add_argument(
-        "--temperature",
-        type=float,
-        help="0 plays the likeliest action; unless this or --top-p is given, a policy file plays as it was exported, "
-        "and any other policy at temperature 1",
-    )
-    parser.add_argument(
-        "--top-p", type=float, help="probability of the likeliest actions that are kept, at temperature 1 unless given"
-    )
-    parser.add_argument("--weights", choices=("average", "weights"), default="average", help="of a run or checkpoint")
-    parser.add_argument("--ensemble", type=int, default=1, help="last checkpoints of a run that play as one")
-    options = parser.parse_args()
+    options = _options()
     torch.set_num_threads(1)
     settings = PokemonSettings(
         teams=options.teams,
@@ -63,11 +41,11 @@ def main() -> None:
     policy: str = options.policy or f"{SHIPPED}{game.format.id}"
     play_options = PlayOptions(PlayStyle.wanted(options.temperature, options.top_p), options.ensemble, options.weights)
     player = open_player(policy_path(policy), game, SLOTS, options.seed, play_options)
-    begun = time.monotonic()
+    started = time.monotonic()
     score = play_on_server(game, player, Meeting(options.opponent, battles, options.seed))
-    seconds = time.monotonic() - begun
+    seconds = time.monotonic() - started
     if not score.matches:
-        raise MeasurementError(f"No battle ended by play; ended: {dict(score.ended)}.")
+        raise MeasurementError(f"No battle counts; they ended by: {dict(score.ended)}.")
     low, high = score.win_rate_interval
     row = {
         "format": game.format.id,
@@ -88,10 +66,39 @@ def main() -> None:
             options.json,
             {**row, "policy": policy, "teams": options.teams, "split": options.split, "ended": score.ended},
         )
-    if score.voided > MOST_VOIDED * battles:
+    if score.voided > MAX_VOIDED * battles:
         raise MeasurementError(
-            f"{score.voided} of {battles} battles were voided, which is too many: {dict(score.ended)}."
+            f"{score.voided} of {battles} battles were voided, which is too many; they ended by: {dict(score.ended)}."
         )
+
+
+def _options() -> argparse.Namespace:
+    parser = option_parser(__doc__ or "")
+    parser.add_argument("--format", default="gen1ou", help="format to play (default: gen1ou)")
+    parser.add_argument(
+        "--opponent",
+        default="SimpleHeuristicsPlayer",
+        help="poke-env player class, or package.module:Class (default: SimpleHeuristicsPlayer)",
+    )
+    parser.add_argument("--battles", type=int, help=f"number of battles (default: {BATTLES:,}, quick: {QUICK_BATTLES})")
+    parser.add_argument("--policy", help="policy file, checkpoint or run (default: the shipped policy)")
+    parser.add_argument("--teams", help="file or folder of teams instead of the shipped ones")
+    parser.add_argument("--split", choices=("train", "held_out", "all"), default="all", help="which teams to play")
+    parser.add_argument("--held-out", type=float, help="share of the teams held out from training")
+    parser.add_argument(
+        "--temperature",
+        type=float,
+        help="0 plays the likeliest action; without this and --top-p, a policy file plays as it was exported, "
+        "and any other policy at temperature 1",
+    )
+    parser.add_argument(
+        "--top-p",
+        type=float,
+        help="total probability of the likeliest actions that are kept, at temperature 1 unless given",
+    )
+    parser.add_argument("--weights", choices=("average", "weights"), default="average", help="of a run or checkpoint")
+    parser.add_argument("--ensemble", type=int, default=1, help="how many of the last checkpoints of a run play as one")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""How well behaviour cloning foretells people's choices, and what helps it.
+"""How accurately behaviour cloning predicts people's choices, and what improves it.
 
-Every variant is the preset of behaviour cloning with some settings changed, trained on the same dataset. Its best
-policy by battles that are held out is measured on others, which no run ever saw, with the order of teams shuffled.
-Series of the same players are never divided. Beside them stand three trivial foretellers: any legal action alike, the
-most frequent actions of the training battles, and the scripted player `greedy`. Decisions with one legal action are
-left out. Intervals are of 95 %, by drawing battles again.
+Every variant is the preset of behaviour cloning with some settings changed, trained on the same dataset. The policy of
+each run with the best validation accuracy is evaluated on the test split, with the order of teams shuffled. Series of
+the same players are never split. Three baselines are evaluated too: uniform over legal actions, the most frequent
+actions of the training split, and the scripted player `greedy`. Decisions with one legal action are left out. The 95 %
+intervals are bootstrapped over battles.
 
     nemesis replays import REPLAYS --out DATASET --keep-unfinished
     python -m benchmarks.cloning DATASET
@@ -35,12 +35,12 @@ from nemesis.training.run import train
 
 PRESET = "vgc_bc"
 QUICK = ("updates=20", "evaluation.interval=10", "collection.decisions=256")
-_NARROW = "policy.width=80"  # as the policy of self-play that ships
+_NARROW = "policy.width=80"  # as the shipped policy of self-play
 VARIANTS: dict[str, tuple[str, ...]] = {
     "base": (),
     "twice as long": ("updates=1600",),
     "no dropout": ("learner.dropout=0",),
-    "told in one way": ("data.augment=[]",),
+    "no augmentation": ("data.augment=[]",),
     "narrow": (_NARROW,),
     "narrow, no dropout": (_NARROW, "learner.dropout=0"),
     "narrow, from self-play": (
@@ -49,12 +49,12 @@ VARIANTS: dict[str, tuple[str, ...]] = {
         'policy.init_parts={"encoder": "encoder", "memory": "memory", "heads": "heads"}',
     ),
     "wide": ("policy.width=256",),
-    "value counts more": ("learner.value_weight=0.5",),
+    "larger value weight": ("learner.value_weight=0.5",),
     "LSTM": ("policy.memory=lstm",),
-    "labels smoothed": ("learner.label_smoothing=0.05",),
+    "label smoothing": ("learner.label_smoothing=0.05",),
 }
-TESTED = 0.1  # share of the battles
-_SURE = 1e-3  # of what a scripted player would never do
+TEST_SHARE = 0.1  # of the battles
+_UNLIKELY = 1e-3  # weight of the actions that a scripted player does not choose
 
 
 def main() -> None:
@@ -71,7 +71,7 @@ def main() -> None:
             load_preset(options.preset),
             [
                 f"data.sources={options.dataset}",
-                f"data.test={TESTED}",
+                f"data.test={TEST_SHARE}",
                 f"seed={options.seed}",
                 *(QUICK if options.quick else ()),
                 *VARIANTS[name],
@@ -79,12 +79,12 @@ def main() -> None:
         )
         for name in options.variants
     }
-    settings = [f"data.sources={options.dataset}", f"data.test={TESTED}"]
-    one = build_config(RunConfig, load_preset(options.preset), settings)
-    game = open_game_of(one)
-    test = read_validation(one.data, game, "test")
-    told: dict[str, Validation] = {
-        name: validate(predict, test, game) for name, predict in _trivial(one, game, options.seed).items()
+    settings = [f"data.sources={options.dataset}", f"data.test={TEST_SHARE}"]
+    base = build_config(RunConfig, load_preset(options.preset), settings)
+    game = open_game_of(base)
+    test = read_validation(base.data, game, "test")
+    validations: dict[str, Validation] = {
+        name: validate(predict, test, game) for name, predict in _baselines(base, game, options.seed).items()
     }
     with tempfile.TemporaryDirectory() as temporary:
         for name, config in configs.items():
@@ -93,33 +93,33 @@ def main() -> None:
             train(config, folder)
             policy = load_policy_file(folder / BEST, game)
             predict = policy_predictor(policy, torch.device("cpu"), config.learner.sequence_length)
-            told[name] = validate(predict, test, game)
-    rows = [_row(name, prediction) for name, prediction in told.items()]
-    print_table(f"{options.dataset}: choices in battles that no run saw, in %", rows)
+            validations[name] = validate(predict, test, game)
+    rows = [_row(name, validation) for name, validation in validations.items()]
+    print_table(f"{options.dataset}: accuracy on the test split, in %", rows)
     if options.json:
-        write_figures(options.json, {"rows": rows, "decisions": next(iter(told.values())).known})
+        write_figures(options.json, {"rows": rows, "decisions": next(iter(validations.values())).known})
 
 
-def _trivial(config: RunConfig, game: Game, seed: int) -> dict[str, Predictor]:
+def _baselines(config: RunConfig, game: Game, seed: int) -> dict[str, Predictor]:
     generator = np.random.default_rng(seed)
     (path,) = config.data.sources
     frequency = _frequency(Path(path), config.data.shares, game)
     greedy = game.scripted["greedy"]
 
-    def even(part: Trajectories) -> FloatArray:
+    def uniform(part: Trajectories) -> FloatArray:
         return np.ones(part.mask.shape, dtype=np.float32)
 
     def frequent(part: Trajectories) -> FloatArray:
         return np.broadcast_to(frequency, part.mask.shape)
 
     def scripted(part: Trajectories) -> FloatArray:
-        weight = np.full(part.mask.shape, _SURE, dtype=np.float32)
+        weight = np.full(part.mask.shape, _UNLIKELY, dtype=np.float32)
         weight[np.arange(part.decisions), greedy(part.view, part.mask, generator)] = 1.0
         return weight
 
-    def foreteller(weigh: Callable[[Trajectories], FloatArray]) -> Predictor:
+    def predictor(weigh: Callable[[Trajectories], FloatArray]) -> Predictor:
         def predict(part: Trajectories) -> tuple[FloatArray, FloatArray]:
-            # A little noise, so that whoever cannot tell actions apart ranks them by chance.
+            # Noise breaks ties between equal weights at random.
             noise = 1 + 1e-4 * generator.random(part.mask.shape, dtype=np.float32)
             weight = weigh(part) * part.mask * noise
             log_probs = np.log(np.maximum(weight / weight.sum(axis=1, keepdims=True), 1e-30))
@@ -127,12 +127,12 @@ def _trivial(config: RunConfig, game: Game, seed: int) -> dict[str, Predictor]:
 
         return predict
 
-    named = {"any legal action": even, "most frequent": frequent, "greedy": scripted}
-    return {name: foreteller(weigh) for name, weigh in named.items()}
+    named = {"uniform": uniform, "most frequent": frequent, "greedy": scripted}
+    return {name: predictor(weigh) for name, weigh in named.items()}
 
 
 def _frequency(path: Path, shares: Shares, game: Game) -> FloatArray:
-    """Return how often each action was chosen in the battles that are learned from, and a little more than never."""
+    """Return how often each action was chosen in the training split, with a small pseudocount."""
     counts = np.full(game.spec.actions, 0.1)
     for shard in open_dataset(path, game.spec, any_format=True).shards:
         for group in range(len(shard.row_groups)):
@@ -142,15 +142,17 @@ def _frequency(path: Path, shares: Shares, game: Game) -> FloatArray:
     return counts.astype(np.float32)
 
 
-def _row(name: str, told: Validation) -> Row:
+def _row(name: str, validation: Validation) -> Row:
     def percent(kind: str, count: int) -> float:
-        return round(100 * told.top[kind][count], 1) if kind in told.top else float("nan")
+        return round(100 * validation.top[kind][count], 1) if kind in validation.top else float("nan")
 
     def interval(kind: str) -> str:
-        return "–".join(f"{100 * edge:.1f}" for edge in told.top1_interval(kind)) if kind in told.top else "–"
+        return (
+            "–".join(f"{100 * edge:.1f}" for edge in validation.top1_interval(kind)) if kind in validation.top else "–"
+        )
 
     return {
-        "who": name,
+        "variant": name,
         "turn_top1": f"{percent('turn', 1)} ({interval('turn')})",
         "top3": percent("turn", 3),
         "top5": percent("turn", 5),
@@ -159,9 +161,9 @@ def _row(name: str, told: Validation) -> Row:
         "preview_top1": f"{percent('preview', 1)} ({interval('preview')})",
         "preview_top5": percent("preview", 5),
         "replacement_top1": percent("replacement", 1),
-        "loss": round(told.loss, 3),
-        "brier": round(told.brier, 4),
-        "calibration_error": round(told.calibration_error, 3),
+        "loss": round(validation.loss, 3),
+        "brier": round(validation.brier, 4),
+        "calibration_error": round(validation.calibration_error, 3),
     }
 
 

@@ -1,7 +1,7 @@
-"""Draw how a run got better over its decisions: `python -m benchmarks.curve RUN PICTURE.svg`.
+"""Plot how a run improved over its decisions: `python -m benchmarks.curve RUN PICTURE.svg`.
 
-What was measured during the run is drawn: win rates against fixed opponents and of exploiters, or exact NashConv. The
-picture on the front page is made by this from a run of `make train`.
+Plotted is what was evaluated during the run: win rates against scripted opponents and of exploiters, or exact NashConv.
+The picture in the README is made by this command from a run of `make train`.
 """
 
 import sys
@@ -21,17 +21,19 @@ _EXPLOITER = "exploiter/win_rate"
 
 def main() -> None:
     try:
-        from matplotlib import pyplot  # noqa: PLC0415  only this picture needs it
+        from matplotlib import pyplot  # noqa: PLC0415  optional
     except ImportError:
-        raise MeasurementError("Get matplotlib with pip install -e '.[benchmarks]'.") from None
+        raise MeasurementError(
+            "matplotlib is missing. Install it with: pip install --editable '.[benchmarks]'"
+        ) from None
     if len(sys.argv) != 3:
-        raise MeasurementError("Name a run directory and the picture to write, which may end in .svg or .png.")
+        raise MeasurementError("Give a run directory and the picture to write, which may end in .svg or .png.")
     path, picture = Path(sys.argv[1]), Path(sys.argv[2])
     config = RunDirectory.config_of(path)
     updates = list(read_metrics(path / "metrics.jsonl"))
     lines = [line for line in updates if any("evaluation/" in name for name in line)]
     if not lines:
-        raise MeasurementError(f"Nothing was measured in {path} yet.")
+        raise MeasurementError(f"{path} has no evaluation yet; let the run reach its first one.")
     figure, axes = pyplot.subplots(figsize=(7.2, 2.9))
     axes.set_title(f"{config['game']}, {config['learner']['algorithm']}, {_duration(lines)} on a CPU")
     decisions = [line.get("collection/decisions", 0) / 1e6 for line in lines]
@@ -58,7 +60,7 @@ def _draw_win_rates(axes: Any, decisions: Sequence[float], lines: Sequence[dict[
 
 
 def _draw_exploiters(axes: Any, lines: Sequence[dict[str, Any]]) -> None:
-    """Draw what exploiters won against the policy as it was, with their intervals, where they were judged."""
+    """Plot the win rates of exploiters against the policy of their time, with intervals."""
     if not lines:
         return
     rates, low, high = (
@@ -66,9 +68,7 @@ def _draw_exploiters(axes: Any, lines: Sequence[dict[str, Any]]) -> None:
     )
     below, above = ([abs(edge - rate) for rate, edge in zip(rates, edges, strict=True)] for edges in (low, high))
     decisions = [line["collection/decisions"] / 1e6 for line in lines]
-    axes.errorbar(
-        decisions, rates, (below, above), fmt="o", color="black", capsize=3, label="by its exploiters, against it"
-    )
+    axes.errorbar(decisions, rates, (below, above), fmt="o", color="black", capsize=3, label="of exploiters against it")
 
 
 def _draw_nash_conv(axes: Any, decisions: Sequence[float], lines: Sequence[dict[str, Any]]) -> None:

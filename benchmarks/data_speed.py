@@ -1,17 +1,16 @@
-"""Whether datasets keep a learner fed: the speed of its updates, and the memory that feeding takes.
+"""Whether loading a dataset slows a learner down, and how much memory loading takes.
 
 A dataset of VGC battles is recorded (random play, copied under new ids until it is large), and behaviour cloning
 updates a policy:
-  memory   from batches that were made before
-  fed      from a feed that makes them meanwhile, in its thread
-  alone    how fast the feed is while nothing is learned
-The goal is 95 % of the speed with data in memory. Blocks of updates take turns, and ratios are medians over all turns.
-Times are those of the clock, since the feed works on another core: let nothing else run. Two figures say more where
-that cannot be: the ratio by the processor time of the learner's own thread, and the share of the time that it waited
-for a batch.
+  memory   from batches that were prepared before
+  fed      from a feed that prepares them at the same time, in its thread
+  alone    the speed of the feed while nothing is learned
+The goal is 95 % of the speed with batches in memory. Blocks of updates alternate, and ratios are medians over all
+pairs. Speeds are per second of wall time, since the feed works on another core, so keep the machine free. Two figures
+depend less on that: the ratio per CPU second of the learner's thread, and the share of time that it waited for a batch.
 
-For memory, a process of its own takes all batches of one epoch, from a dataset that is several times larger than its
-buffer, and tells by how much it grew at most.
+For memory, a process of its own reads one epoch of a dataset several times larger than the buffer, and reports its peak
+growth.
 """
 
 import multiprocessing
@@ -44,7 +43,7 @@ GAME = "pokemon:gen9vgc2025regi"
 BATCH = 2048  # decisions
 BUFFER = 8192  # decisions
 GOAL = 0.95
-SIZES: tuple[Size, ...] = ("nano", "small")  # of the policy; the smaller one learns faster than most ever will
+SIZES: tuple[Size, ...] = ("nano", "small")  # of the policy; the smallest needs data fastest
 AUGMENTATIONS = ((), ("order", "slots"))
 _KIBIBYTE = 1024
 _MEGABYTE = 1e6
@@ -64,14 +63,14 @@ def main() -> None:
             for names in AUGMENTATIONS
         ]
         memory = measure_memory(game, path, decisions, options.seed)
-    print_table(f"Decisions a second that are cloned, {BATCH} at a time", speeds)
-    print_table("Megabytes", [memory])
+    print_table(f"Decisions per second of behaviour cloning, batches of {BATCH}", speeds)
+    print_table("Memory of one epoch, in megabytes", [memory])
     if options.json:
         write_figures(options.json, {"speed": [dict(row) for row in speeds], "memory": dict(memory)})
 
 
 def prepare(game: Game, small: Path, large: Path, seed: int, *, quick: bool) -> int:
-    """Record battles, copy them until they are many times the buffer, and return how many decisions there are."""
+    """Record battles, copy them until they fill the buffer many times, and return the number of decisions."""
     collect(open_field(["random"], GAME, ()), small, matches=30 if quick else 200, seed=seed)
     shards = open_dataset(small).shards
     recorded = [shard.read(group) for shard in shards for group in range(len(shard.row_groups))]
@@ -88,40 +87,40 @@ def prepare(game: Game, small: Path, large: Path, seed: int, *, quick: bool) -> 
 def measure_speed(
     game: Game, path: Path, size: Size, augment: Sequence[str], turns: int, updates: int, seed: int
 ) -> Row:
-    """Let blocks of updates from memory and from the feed take turns."""
+    """Alternate blocks of updates from memory and from the feed."""
     torch.manual_seed(seed)
     policy = new_policy(game, PolicyConfig(size=size))
     learner = BehaviourCloning(policy, BehaviourCloningConfig(), torch.device("cpu"), seed)
     with closing(_feed(game, path, augment, seed)) as feed:
         kept = [feed.take() for _ in range(updates)]
-    learner.update(kept[0], 0.0)  # warms up
+    learner.update(kept[0], 0.0)  # warm-up
     from_memory, fed = [], []
     for turn in range(turns):
-        from_memory.append(_pace(learner, iter(kept), updates))
+        from_memory.append(_time_updates(learner, iter(kept), updates))
         with closing(_feed(game, path, augment, seed + 1 + turn)) as feed:
             first = feed.take()  # a run waits for its first batch once
-            fed.append(_pace(learner, _following(first, feed, updates), updates))
+            fed.append(_time_updates(learner, _following(first, feed, updates), updates))
     pairs = list(zip(fed, from_memory, strict=True))
     return {
         "policy": size,
-        "augment": ", ".join(augment) or "nothing",
+        "augmentation": ", ".join(augment) or "none",
         "memory": median(pace.speed for pace in from_memory),
         "fed": median(pace.speed for pace in fed),
-        "ratio": median(one.speed / other.speed for one, other in pairs),
+        "ratio": median(feed.speed / memory.speed for feed, memory in pairs),
         "goal": GOAL,
-        "thread_ratio": median(one.thread_speed / other.thread_speed for one, other in pairs),
+        "thread_ratio": median(feed.thread_speed / memory.thread_speed for feed, memory in pairs),
         "waited": median(pace.waited for pace in fed),
         "alone": _feed_alone(game, path, augment, seed),
     }
 
 
 def measure_memory(game: Game, path: Path, decisions: int, seed: int) -> Row:
-    """Run one epoch in a process of its own."""
+    """Read one epoch in a process of its own."""
     context = multiprocessing.get_context("spawn")
     with context.Pool(1) as pool:
         grown, given = pool.apply(_grow, (str(path), seed))
     if given < decisions:
-        raise MeasurementError(f"The feed gave {given} of {decisions} decisions, so its memory says nothing.")
+        raise MeasurementError(f"The feed returned {given} of {decisions} decisions, so its memory cannot be compared.")
     row = game.spec.view_size * game.spec.view_bytes + game.spec.actions / 8  # bytes of a decision in the buffer
     return {
         "decisions": decisions,
@@ -136,13 +135,13 @@ def measure_memory(game: Game, path: Path, decisions: int, seed: int) -> Row:
 class _Pace:
     """How fast a learner was."""
 
-    speed: float  # decisions a second
-    thread_speed: float  # decisions a second of processor time of its thread
+    speed: float  # decisions per second
+    thread_speed: float  # decisions per CPU second of its thread
     waited: float  # share of the time
 
 
-def _pace(learner: BehaviourCloning, batches: Iterator[Trajectories], updates: int) -> _Pace:
-    """Time so many updates."""
+def _time_updates(learner: BehaviourCloning, batches: Iterator[Trajectories], updates: int) -> _Pace:
+    """Measure the speed of so many updates."""
     decisions, waited = 0, 0.0
     started, worked = perf_counter(), thread_time()
     for _ in range(updates):
@@ -162,7 +161,7 @@ def _following(first: Trajectories, feed: Feed, updates: int) -> Iterator[Trajec
 
 
 def _feed_alone(game: Game, path: Path, augment: Sequence[str], seed: int) -> float:
-    """Return the decisions a second that the feed makes when nothing is learned."""
+    """Return the decisions per second of the feed when nothing is learned."""
     with closing(_feed(game, path, augment, seed)) as feed:
         feed.take()
         started, given = perf_counter(), 0
@@ -177,20 +176,20 @@ def _feed(game: Game, path: Path, augment: Sequence[str], seed: int) -> Feed:
 
 
 def _grow(path: str, seed: int) -> tuple[float, int]:
-    """Return by how many bytes this process grows while it takes one epoch, and how many decisions that was."""
+    """Return the peak growth of this process in bytes while it reads one epoch, and the number of decisions."""
     game = open_game(GAME)
     before, given = _memory("VmRSS"), 0
     with closing(_feed(game, Path(path), (), seed)) as feed:
         while not any(feed.epochs.values()):
             given += feed.take().decisions
-    return _memory("VmHWM") - before, given  # its peak; `ru_maxrss` would be that of the parent process
+    return _memory("VmHWM") - before, given  # the peak; `ru_maxrss` would include that of the parent process
 
 
 def _memory(name: str) -> float:
-    """Return what Linux tells of this process's memory, in bytes."""
+    """Return a figure of this process's memory from /proc, in bytes."""
     status = Path("/proc/self/status")
     if not status.exists():
-        raise MeasurementError("Memory is measured on Linux alone, for want of /proc/self/status.")
+        raise MeasurementError("Memory can only be measured on Linux, since it is read from /proc/self/status.")
     (line,) = (line for line in status.read_text().splitlines() if line.startswith(f"{name}:"))
     return float(line.split()[1]) * _KIBIBYTE
 

@@ -1,8 +1,8 @@
-"""How fast a network reads battles: decisions a second of one core through the default Pokémon policy.
+"""How fast the default Pokémon policy is on one core, in decisions per second.
 
-The views and masks are those of real battles of a singles and a doubles format, played by chance. `inference` goes from
-records to log-probabilities, values and the next memory; `training` is a forward and a backward pass over 1,024
-decisions, in sequences of 16 where the policy has a memory. Speeds are medians per CPU second of one thread.
+The views and masks come from real battles of a singles and a doubles format with random play. `inference` goes from
+view records to log-probabilities, values and the next memory; `training` is a forward and a backward pass over 1,024
+decisions, in sequences of 16 if the policy has a memory. Speeds are medians per CPU second of one thread.
 """
 
 from collections.abc import Callable
@@ -28,12 +28,12 @@ SLOTS = 64  # battles that the views are taken from
 
 def main() -> None:
     parser = option_parser(__doc__ or "")
-    parser.add_argument("--formats", nargs="+", default=FORMATS, metavar="FORMAT", help="Showdown formats to read")
+    parser.add_argument("--formats", nargs="+", default=FORMATS, metavar="FORMAT", help="Showdown formats to measure")
     options = parser.parse_args()
     torch.set_num_threads(1)
     rounds = 10 if options.quick else 40
     rows = [row for name in options.formats for row in measure(name, rounds, options.seed)]
-    print_table("Decisions a second of the default Pokémon policy, one thread", rows)
+    print_table("Decisions per second of the default Pokémon policy, one thread", rows)
     if options.json:
         write_json(options.json, rows)
 
@@ -58,18 +58,18 @@ def measure(name: str, rounds: int, seed: int) -> list[Row]:
 
 def _decisions(game: Game, count: int, seed: int) -> tuple[Tensor, Tensor]:
     """Return views and masks of decisions from the start of battles to their end, in random order."""
-    pool, actor, generator = game.pool(SLOTS, seed), RandomPlayer(seed), np.random.default_rng(seed)
+    pool, player, generator = game.pool(SLOTS, seed), RandomPlayer(seed), np.random.default_rng(seed)
     views, masks = [], []
     for _ in range(16 * count // SLOTS):
         decisions, _ = pool.recv()
         kept = generator.random(len(decisions)) < 0.2
         views.append(decisions.view[kept])
         masks.append(decisions.mask[kept])
-        pool.send(actor.act(decisions).action)
+        pool.send(player.act(decisions).action)
     pool.close()
     chosen = generator.permutation(sum(map(len, views)))[:count]
     if len(chosen) < count:
-        raise MeasurementError(f"The battles had only {len(chosen)} decisions of the {count} that are measured.")
+        raise MeasurementError(f"The battles had only {len(chosen)} of the {count} decisions that are needed.")
     return torch.from_numpy(np.concatenate(views)[chosen]), torch.from_numpy(np.concatenate(masks)[chosen])
 
 

@@ -1,12 +1,12 @@
-"""How close each learner comes to an equilibrium, on games where the distance can be computed.
+"""How close each learner gets to a Nash equilibrium, on games where the distance can be computed.
 
-Every run goes through the production path: a preset, `nemesis.training.run.train`, a run directory, from which the
-curve is read back. The algorithms of a game share its preset's matches, network and number of updates. NashConv is the
-sum over both seats of what an exact best response gains; the value at the end of a run counts, not the best on the way.
+Every run uses the production path: a preset, `nemesis.training.run.train` and a run directory, from which the curve is
+read. The algorithms of a game share its preset's matches, network and number of updates. NashConv is the sum over both
+seats of what an exact best response gains. The value at the end of a run counts, not the best during it.
 
     python -m benchmarks.exact_games                          all games and algorithms
     python -m benchmarks.exact_games --games leduc --algorithms rnad-magnet --seeds 5
-    python -m benchmarks.exact_games --ablation               the magnet form on Leduc without each of its ingredients
+    python -m benchmarks.exact_games --ablation               the magnet form on Leduc without each of its parts
 """
 
 import argparse
@@ -30,10 +30,10 @@ from nemesis.training.config import RunConfig
 from nemesis.training.run import train
 
 GOALS = {"kuhn": 0.02, "leduc": 0.20, "liars_dice": 0.10, "goofspiel": 0.10}
-"""Presets, and the NashConv that the best R-NaD form should end at."""
+"""Presets, and the NashConv that the best R-NaD form should reach at the end."""
 
 LONGER = {"leduc": ["updates=4000", "learner.magnet_weight.end=0.004"]}
-"""What a full-length run changes in a preset that is made for a first look."""
+"""What a full-length run changes in presets that are short by default."""
 
 ALGORITHMS: dict[str, list[str]] = {
     "ppo": ["learner.algorithm=ppo", 'learner.entropy_weight={"start": 0.1, "end": 0.01, "shape": "exponential"}'],
@@ -52,9 +52,9 @@ ABLATION: dict[str, list[str]] = {
     "learning rate not annealed": ["learner.learning_rate=1e-3"],
     "momentum 0.9": ["learner.momentum=0.9"],
     "minibatches of 1024": ["learner.minibatch=1024"],
-    "and a pull to the data policy": ["learner.minibatch=1024", "learner.data_weight=1"],
+    "minibatches of 1024, pull to the data policy": ["learner.minibatch=1024", "learner.data_weight=1"],
 }
-"""What is taken from the preset; the averaging of weights is judged by the two columns of results."""
+"""What each variant changes in the preset; the two result columns show the effect of averaging weights."""
 
 CURVE_POINTS = 8
 
@@ -83,16 +83,16 @@ def _options() -> argparse.Namespace:
     parser = option_parser(__doc__ or "")
     parser.add_argument("--games", nargs="+", choices=GOALS, default=list(GOALS))
     parser.add_argument("--algorithms", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS))
-    parser.add_argument("--seeds", type=int, default=5, help="runs of each (default: 5)")
-    parser.add_argument("--updates", type=int, help="length of every run, instead of that of the game's preset")
-    parser.add_argument("--processes", type=int, default=2, help="runs at the same time (default: 2)")
+    parser.add_argument("--seeds", type=int, default=5, help="runs per algorithm (default: 5)")
+    parser.add_argument("--updates", type=int, help="length of every run, instead of the preset's")
+    parser.add_argument("--processes", type=int, default=2, help="parallel runs (default: 2)")
     parser.add_argument("--runs", type=Path, help="folder that keeps the run directories (default: a temporary one)")
     parser.add_argument(
         "--ablation",
         nargs="*",
         choices=ABLATION,
         metavar="VARIANT",
-        help="the magnet form on Leduc without each ingredient, or only these variants",
+        help="the magnet form on Leduc without each of its parts, or only these variants",
     )
     options = parser.parse_args()
     if options.quick:
@@ -111,13 +111,13 @@ def _seeds(options: argparse.Namespace) -> range:
 def _measure(
     jobs: Sequence[tuple[str, str, int, list[str]]], processes: int, runs: Path | None
 ) -> Iterator[dict[str, Any]]:
-    """Run the jobs, a few at a time, and yield one row for each in the order of the jobs."""
+    """Run the jobs in parallel, and yield one row per job, in their order."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = runs or Path(temporary)
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(processes, mp_context=context) as pool:
-            waiting = [pool.submit(_run, *job, folder) for job in jobs]
-            for number, (job, future) in enumerate(zip(jobs, waiting, strict=True), start=1):
+            futures = [pool.submit(_run, *job, folder) for job in jobs]
+            for number, (job, future) in enumerate(zip(jobs, futures, strict=True), start=1):
                 row = future.result()
                 last, average, seconds = row["nashconv_last"], row["nashconv_average"], row["seconds"]
                 print(
@@ -129,14 +129,14 @@ def _measure(
 
 
 def _run(game: str, algorithm: str, seed: int, extra: list[str], folder: Path) -> dict[str, Any]:
-    """Train once and return what the run directory says."""
+    """Train once and return the figures of the run directory."""
     path = folder / f"{game}-{algorithm.replace(' ', '-')}-{seed}"
     config = build_config(RunConfig, load_preset(game), [*extra, f"seed={seed}", "tracking.tensorboard=false"])
     train(config, path, Console(file=StringIO()))
     lines = read_metrics(path / "metrics.jsonl")
     evaluated = [line for line in lines if "evaluation/nash_conv" in line]
     if lines[-1]["update"] != config.updates or evaluated[-1] is not lines[-1]:
-        raise MeasurementError(f"The run of {game} by {algorithm} with seed {seed} did not reach its end.")
+        raise MeasurementError(f"The run of {game} by {algorithm} with seed {seed} did not complete.")
     return {
         "game": game,
         "algorithm": algorithm,
@@ -151,7 +151,7 @@ def _run(game: str, algorithm: str, seed: int, extra: list[str], folder: Path) -
 
 
 def _summary(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return one row for each game and algorithm, over its seeds."""
+    """Return one row per game and algorithm, averaged over seeds."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
         groups.setdefault((row["game"], row["algorithm"]), []).append(row)
@@ -165,8 +165,8 @@ def _summary(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             "last": _mean_and_range([row["nashconv_last"] for row in group]),
             "average": _mean_and_range([row["nashconv_average"] for row in group]),
             "goal": f"{GOALS[game]:.2f}",
-            "curve of the last": _curve(group, "curve_last"),
-            "curve of the average": _curve(group, "curve_average"),
+            "curve_of_last": _curve(group, "curve_last"),
+            "curve_of_average": _curve(group, "curve_average"),
         }
         for (game, algorithm), group in groups.items()
     ]
@@ -177,7 +177,7 @@ def _mean_and_range(values: Sequence[float]) -> str:
 
 
 def _curve(group: Sequence[dict[str, Any]], name: str) -> str:
-    """Return the mean curve at a few even points of the run, its start and end included."""
+    """Return the mean curve at a few evenly spaced points of the run, from start to end."""
     curves = [[value for _, value in row[name]] for row in group]
     length = min(len(curve) for curve in curves)
     points = sorted({round(step * (length - 1) / CURVE_POINTS) for step in range(CURVE_POINTS + 1)})

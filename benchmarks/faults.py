@@ -1,15 +1,14 @@
-"""What a run survives: actors, simulator hosts and the learner itself are killed while it trains, at random moments.
+"""Fault tolerance: actors, simulator hosts and the learner itself are killed at random moments while a run trains.
 
     python -m benchmarks.faults --kills 20
 
-A run on Gen 1 random battles with actors beside the learner is started, and again and again one of its processes is
-killed without warning. Measured is how long it takes until
-  actor, host    the run has a new one in its place (`replaced`), and has gone on to its next update (`recovered`)
-  learner        no process of the run is left (`orphans_gone`), and the run, resumed, has made its next update
-A kill after which this does not happen in time is a failure. So is a match that counts although it was voided: those
-in flight in a killed host must be reported as lost (`voided`), and at the end, the matches that the opponent pool has
-counted must be exactly those that the actors saw end by play, by the reasons for which they ended, and no member may be
-credited with more.
+A run on Gen 1 random battles with actors is started, and one of its processes after another is killed without warning.
+Measured is the time until
+  actor, host    the run has replaced it (`replaced`) and has completed its next update (`recovered`)
+  learner        no process of the run is left (`orphans_gone`), and the resumed run has completed its next update
+It is a failure if this takes too long. So is a match that counts although it was voided: matches in flight in a killed
+host must be reported as lost (`voided`). At the end, the opponent pool must have counted exactly the matches that the
+actors saw end by play, according to their end reasons, and no member may be credited with more.
 """
 
 import json
@@ -54,7 +53,7 @@ PROGRAM = "import sys; from nemesis.cli import main; sys.exit(main())"
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class Processes:
     """The processes of a run."""
 
     actors: list[int]
@@ -62,7 +61,7 @@ class Family:
     others: list[int]
 
     @property
-    def everybody(self) -> list[int]:
+    def all(self) -> list[int]:
         return self.actors + self.hosts + self.others
 
 
@@ -78,25 +77,27 @@ class Training:
         self.process = self._start(["resume", str(self.path)])
 
     def updates(self) -> int:
-        """Return the last update that is written down."""
+        """Return the last update in the metrics."""
         lines = self._lines()
         return int(lines[-1]["update"]) if lines else -1
 
     def hosts_lost(self) -> int:
-        """Return how many matches were voided with their hosts, as far as it is written down."""
+        """Return how many matches were voided with their hosts, according to the metrics."""
         lines = self._lines()
         return int(lines[-1].get(f"collection/ended/{HOST_LOST}", 0)) if lines else 0
 
-    def written(self) -> float:
-        """Return when something was written down last."""
+    def last_write(self) -> float:
+        """Return when the metrics were last written."""
         return (self.path / "metrics.jsonl").stat().st_mtime
 
-    def family(self) -> Family:
-        below = _descendants(self.process.pid)
-        hosts = {pid: parent for pid, (parent, command) in below.items() if "main.js" in command}
-        actors = [pid for pid in below if pid in hosts.values()]
-        busy = [pid for pid, parent in hosts.items() if parent in actors]  # the learner's own only evaluate
-        return Family(actors, busy, [pid for pid in below if pid not in busy and pid not in actors])
+    def processes(self) -> Processes:
+        descendants = _descendants(self.process.pid)
+        hosts = {pid: parent for pid, (parent, command) in descendants.items() if "main.js" in command}
+        actors = [pid for pid in descendants if pid in hosts.values()]
+        playing = [
+            pid for pid, parent in hosts.items() if parent in actors
+        ]  # not those of the learner, which only evaluate
+        return Processes(actors, playing, [pid for pid in descendants if pid not in playing and pid not in actors])
 
     def close(self) -> None:
         if self.process.poll() is None:
@@ -117,21 +118,21 @@ class Training:
 
 def main() -> None:
     parser = option_parser(__doc__ or "")
-    parser.add_argument("--kills", type=int, help=f"how many (default: {KILLS}, quick: {QUICK_KILLS})")
+    parser.add_argument("--kills", type=int, help=f"number of kills (default: {KILLS}, quick: {QUICK_KILLS})")
     options = parser.parse_args()
     kills: int = options.kills or (QUICK_KILLS if options.quick else KILLS)
     generator = random.Random(options.seed)  # noqa: S311
     with tempfile.TemporaryDirectory() as folder:
         training = Training(Path(folder) / "run", options.seed)
         try:
-            _wait(training, "make its first updates", lambda: training.updates() >= 3, START_LIMIT)
+            _wait(training, "complete its first updates", lambda: training.updates() >= 3, START_LIMIT)
             rows = [_kill(training, generator, number) for number in range(kills)]
             last = training.updates()
             _wait(training, "save", lambda: _newest_checkpoint(training.path) > last, RECOVERY_LIMIT)
             matches = _matches(_newest_state(training.path))
         finally:
             training.close()
-    print_table("Kills, and seconds until the run had recovered", rows)
+    print_table("Kills, and seconds until recovery", rows)
     by_kind = {kind: sum(row["killed"] == kind for row in rows) for kind in KINDS}
     print(f"Matches: {matches}.")
     if options.json:
@@ -139,52 +140,54 @@ def main() -> None:
     _check(matches, _lost_since_the_last_learner(rows))
     slow = [row for row in rows if row["killed"] != "learner" and row["replaced"] > REPLACEMENT_LIMIT]
     if slow:
-        raise MeasurementError(f"{len(slow)} processes were replaced after more than {REPLACEMENT_LIMIT:.0f} s.")
+        raise MeasurementError(f"{len(slow)} processes were only replaced after more than {REPLACEMENT_LIMIT:.0f} s.")
 
 
 def _kill(training: Training, generator: random.Random, number: int) -> Row:
-    """Kill one process of the run at some moment, and see how it recovers."""
+    """Kill one process of the run at a random moment, and measure its recovery."""
     time.sleep(generator.uniform(0.5, 3.0))
-    family = training.family()
+    processes = training.processes()
     kind = generator.choice(KINDS)
     before, started = training.updates(), time.monotonic()
     row: dict[str, Any] = {"number": number, "killed": kind, "update": before}
     if kind == "learner":
         training.process.kill()
         training.process.wait()
-        gone = _wait(training, "lose its orphans", lambda: not _alive(family.everybody), ORPHAN_LIMIT, running=False)
+        gone = _wait(
+            training, "end its orphaned processes", lambda: not _alive(processes.all), ORPHAN_LIMIT, running=False
+        )
         newest, started, killed = _newest_checkpoint(training.path), time.monotonic(), time.time()
         training.resume()
-        # What was written after the checkpoint, before the kill, is no progress.
+        # Updates after the checkpoint that were written before the kill do not count.
         _wait(
             training,
-            "go on after a resumption",
-            lambda: training.written() > killed and training.updates() > newest,
+            "continue after it was resumed",
+            lambda: training.last_write() > killed and training.updates() > newest,
             START_LIMIT,
         )
         recovered = time.monotonic() - started
         return row | {"orphans_gone": gone, "replaced": None, "recovered": recovered, "voided": None}
-    candidates = family.actors if kind == "actor" else family.hosts
+    candidates = processes.actors if kind == "actor" else processes.hosts
     if not candidates:
         raise MeasurementError(f"The run has no {kind} to kill.")
     target, lost = generator.choice(candidates), training.hosts_lost()
     os.kill(target, signal.SIGKILL)
 
     def replaced() -> bool:
-        now = training.family()
-        return target not in now.everybody and len(now.actors if kind == "actor" else now.hosts) >= len(candidates)
+        now = training.processes()
+        return target not in now.all and len(now.actors if kind == "actor" else now.hosts) >= len(candidates)
 
     took = _wait(training, f"replace a {kind}", replaced, RECOVERY_LIMIT)
-    _wait(training, f"go on without a {kind}", lambda: training.updates() > before, RECOVERY_LIMIT)
+    _wait(training, f"continue after the loss of a {kind}", lambda: training.updates() > before, RECOVERY_LIMIT)
     recovered = time.monotonic() - started
-    if kind == "host":  # seen at once, since a learner that is killed later forgets what it had not saved
+    if kind == "host":  # checked now, since a learner that is killed later loses what it had not saved
         _wait(training, "void the matches of a host", lambda: training.hosts_lost() > lost, RECOVERY_LIMIT)
     voided = training.hosts_lost() - lost
     return row | {"orphans_gone": None, "replaced": took, "recovered": recovered, "voided": voided}
 
 
 def _matches(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return, from the state of a checkpoint, the matches as the pool and the actors have counted them."""
+    """Return the matches as the pool and the actors counted them, from the state of a checkpoint."""
     pool, counts = _unfold(state["opposition"])["pool"], _unfold(state["collection"])["counts"]
     return {
         **pool["matches"],
@@ -196,23 +199,23 @@ def _matches(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _lost_since_the_last_learner(rows: Sequence[Row]) -> int:
-    """Return how many matches were voided with hosts; what was counted before a learner was killed may be forgotten."""
+    """Return how many matches were voided with hosts since a learner was last killed, which may lose earlier counts."""
     last = max((number for number, row in enumerate(rows) if row["killed"] == "learner"), default=-1)
     return sum(row["voided"] for row in rows[last + 1 :] if row["killed"] == "host")
 
 
 def _check(matches: Mapping[str, Any], hosts_lost: int) -> None:
-    """Raise if a match counts that was voided, or one does not that was played; so many at least were lost."""
+    """Raise if a voided match counts or a played one does not; at least `hosts_lost` matches must be voided."""
     ended: Mapping[str, int] = matches["ended"]
     by_play = sum(ended.get(reason, 0) for reason in BY_PLAY)
     if by_play != matches["played"] or sum(ended.values()) - by_play != matches["voided"]:
-        raise MeasurementError(f"Matches are not counted by why they ended: {matches}.")
+        raise MeasurementError(f"The match counts disagree with the end reasons: {matches}.")
     if ended.get(HOST_LOST, 0) < hosts_lost:
-        raise MeasurementError(f"{hosts_lost} matches were lost with their hosts, and not all were voided: {matches}.")
+        raise MeasurementError(f"{hosts_lost} matches were lost with their hosts, but not all were voided: {matches}.")
     if matches["self"] + matches["others"] != matches["played"]:
-        raise MeasurementError(f"The matches that the pool counts are not those that ended by play: {matches}.")
+        raise MeasurementError(f"The pool does not count exactly the matches that ended by play: {matches}.")
     if not matches["recorded"] <= matches["credited"] <= matches["others"]:
-        raise MeasurementError(f"Members are credited with matches that they have not played: {matches}.")
+        raise MeasurementError(f"Members are credited with matches that they did not play: {matches}.")
 
 
 def _newest_state(path: Path) -> dict[str, Any]:
@@ -221,7 +224,7 @@ def _newest_state(path: Path) -> dict[str, Any]:
 
 
 def _unfold(tree: Any) -> Any:
-    """Read the part of a checkpoint's state that JSON says by itself."""
+    """Decode a checkpoint's state as far as JSON can express it."""
     if not isinstance(tree, dict):
         return tree
     ((kind, content),) = tree.items()
@@ -231,11 +234,11 @@ def _unfold(tree: Any) -> Any:
 
 
 def _wait(training: Training, what: str, condition: Callable[[], bool], limit: float, *, running: bool = True) -> float:
-    """Wait until the run does something; returns the seconds that it took."""
+    """Wait until the run has done something; returns the seconds that it took."""
     started = time.monotonic()
     while not condition():
         if running and training.process.poll() is not None:
-            raise MeasurementError(f"The run ended by itself when it should {what}; see {training.path.parent}.")
+            raise MeasurementError(f"The run exited before it could {what}; see {training.path.parent}.")
         if time.monotonic() - started > limit:
             raise MeasurementError(f"The run did not {what} within {limit:.0f} s.")
         time.sleep(0.02)
@@ -251,18 +254,18 @@ def _checkpoint_path(path: Path) -> Path:
 
 
 def _descendants(pid: int) -> dict[int, tuple[int, str]]:
-    """Return all processes below one, with their parents and commands."""
+    """Return all descendants of a process, with their parents and commands."""
     parents: dict[int, int] = {}
     for file in Path("/proc").glob("[0-9]*/stat"):
         try:
             parents[int(file.parent.name)] = _parent(int(file.parent.name))
         except (OSError, IndexError):
             continue
-    below: set[int] = {pid}
+    family: set[int] = {pid}
     found: dict[int, tuple[int, str]] = {}
-    while fresh := {child for child, parent in parents.items() if parent in below and child not in below}:
-        below |= fresh
-    for child in below - {pid}:
+    while fresh := {child for child, parent in parents.items() if parent in family and child not in family}:
+        family |= fresh
+    for child in family - {pid}:
         try:
             command = Path(f"/proc/{child}/cmdline").read_text(encoding="utf-8", errors="replace")
             found[child] = (parents[child], command)

@@ -1,10 +1,10 @@
-"""What people's battles are worth to self-play: R-NaD that begins as a clone of people beside R-NaD from nothing.
+"""Does imitation of people help self-play? R-NaD from a cloned policy is compared with R-NaD from scratch.
 
     python -m benchmarks.head_start RUN/best.safetensors --picture curves.svg
 
-Both runs have the same preset without exploiters, seed, network and number of updates; one takes its first weights, and
-with them its first reference, from a policy file. Win rates against the scripted players are drawn over the decisions,
-with their 95 % intervals.
+Both runs share preset (without exploiters), seed, network and number of updates. One takes its initial weights, and so
+its first reference policy, from a policy file. Win rates against the scripted players are plotted over the decisions,
+with 95 % intervals.
 """
 
 import tempfile
@@ -41,17 +41,17 @@ LEARNER: dict[str, Any] = {
     "momentum": 0.9,
 }
 _WIN_RATE = "evaluation/win_rate_against_"
-_STYLES = {"from people": "-", "from nothing": "--"}
+_STYLES = {"from cloning": "-", "from scratch": "--"}
 _COLOURS = ("#9db4c8", "#c2410c", "#0f766e", "#7c3aed")
 
 
 def main() -> None:
     parser = option_parser(__doc__ or "")
-    parser.add_argument("policy", type=Path, help="file of a policy that imitates people")
+    parser.add_argument("policy", type=Path, help="policy file of behaviour cloning")
     parser.add_argument("--preset", default=PRESET, help=f"what is trained (default: {PRESET})")
     parser.add_argument("--updates", type=int, help=f"of each run (default: {UPDATES}, quick: {QUICK_UPDATES})")
     parser.add_argument("--runs", type=Path, help="folder in which both runs are kept")
-    parser.add_argument("--picture", type=Path, help="where to draw the curves, .svg or .png")
+    parser.add_argument("--picture", type=Path, help="where to save the plot, .svg or .png")
     options = parser.parse_args()
     torch.set_num_threads(1)
     updates = options.updates or (QUICK_UPDATES if options.quick else UPDATES)
@@ -59,7 +59,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder: Path = options.runs or Path(temporary)
         curves = {}
-        for name, init in (("from people", str(options.policy)), ("from nothing", None)):
+        for name, init in (("from cloning", str(options.policy)), ("from scratch", None)):
             settings = load_preset(options.preset) | {"learner": LEARNER, "policy": shape | {"init": init}}
             common = (
                 "evaluation.weights=average",
@@ -74,7 +74,7 @@ def main() -> None:
             train(config, folder / name.replace(" ", "-"), open_matchmaker=open_league)
             curves[name] = _curve(folder / name.replace(" ", "-"), config.evaluation.matches)
     rows = [_row(name, point) for name, curve in curves.items() for point in curve]
-    print_table(f"{options.preset}, {updates} updates of R-NaD: battles won, in %", rows)
+    print_table(f"{options.preset}, {updates} updates of R-NaD: win rates, in %", rows)
     if options.json:
         write_figures(options.json, {"updates": updates, "rows": rows})
     if options.picture:
@@ -83,10 +83,10 @@ def main() -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """What a run was worth at some time."""
+    """One evaluation of a run."""
 
     decisions: int  # so far
-    rates: dict[str, float]  # matches won, by opponent
+    rates: dict[str, float]  # win rate by opponent
     matches: int  # against each
 
     def interval(self, opponent: str) -> tuple[float, float]:
@@ -117,9 +117,11 @@ def _row(name: str, point: _Point) -> Row:
 
 def _draw(curves: dict[str, list[_Point]], picture: Path) -> None:
     try:
-        from matplotlib import pyplot  # noqa: PLC0415  only this picture needs it
+        from matplotlib import pyplot  # noqa: PLC0415  optional
     except ImportError:
-        raise MeasurementError("Get matplotlib with pip install -e '.[benchmarks]'.") from None
+        raise MeasurementError(
+            "matplotlib is missing. Install it with: pip install --editable '.[benchmarks]'"
+        ) from None
     figure, axes = pyplot.subplots(figsize=(7.2, 2.9))
     for name, curve in curves.items():
         decisions = [point.decisions / 1e6 for point in curve]

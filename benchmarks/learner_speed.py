@@ -1,24 +1,24 @@
-"""How fast a policy of about a million parameters with an LSTM plays and learns, beside two peers.
+"""How fast a policy of about a million parameters with an LSTM plays and learns, compared to two peers.
 
-Against plain torch code, written by hand for this one case (plain_torch.py): the limit.
+Plain torch code, written by hand for this one case (plain_torch.py), is the limit:
   inference   decisions go from arrays through the network to sampled actions, with the memory of every seat kept
-  update      one pass over episodes of 20 to 40 decisions, cut into sequences of 16, by PPO and by R-NaD
-Learners have the settings that they have by default. Both sides start from the same weights, data and random numbers.
-They must choose the same actions, and reach the same weights by their first update, or the benchmark fails.
+  update      one epoch over episodes of 20 to 40 decisions, cut into sequences of 16, by PPO and by R-NaD
+Learners have their default settings. Both sides start from the same weights, data and random numbers. They must choose
+the same actions and have the same weights after their first update, or the benchmark fails.
 
-Against RecurrentPPO of stable-baselines3-contrib (stable_baselines.py): the whole loop of playing and learning, on
-Leduc poker, with the same encoder, LSTM and heads (but for our layer norms), matches in flight, decisions in an
-update, minibatches and epochs. What differs, since each library is used as it is meant to be:
+RecurrentPPO of stable-baselines3-contrib (stable_baselines.py) is compared by the whole loop of playing and learning,
+on Leduc poker, with the same encoder, LSTM and heads (except for our layer norms), matches in flight, decisions per
+update, minibatches and epochs. What differs, since each library is used as intended:
   - Our network plays both seats. The peer's plays one, against a random opponent that needs no network.
   - We mask illegal actions. The peer cannot, and its environment replaces them.
-  - Our value loss trains the LSTM. The peer's does not: its gradient stops at the shared LSTM. That spares the peer
-    little, since its policy loss goes back through the LSTM all the same.
-  - Our matches are rows of arrays, the peer's are Python objects. A second row takes that advantage away: there our
-    matches, too, are OpenSpiel states that are stepped one by one.
-Decisions are counted where the network made them.
+  - Our value loss trains the LSTM. The peer's does not: its gradient stops at the shared LSTM. That saves the peer
+    little, since its policy loss goes back through the LSTM anyway.
+  - Our matches are rows of arrays, the peer's are Python objects. A second row removes that advantage: there our
+    matches too are OpenSpiel states that are stepped one by one.
+Only decisions of the network are counted.
 
-The sides take turns, and a ratio is the median over all turns. Speeds are medians too, per CPU second of this one
-thread: a second on the clock as long as the core is free, and steadier when it is not.
+The sides alternate, and a ratio is the median over all rounds. Speeds are medians too, per CPU second of this one
+thread, which equals wall time on a free core and varies less on a busy one.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from benchmarks.plain_torch import PlainActor, PlainLearner, PlainPolicy
+from benchmarks.plain_torch import PlainLearner, PlainPlayer, PlainPolicy
 from benchmarks.report import MeasurementError, Row, option_parser, print_table, run, write_json
 from nemesis.core.game import SEATS, Decisions
 from nemesis.core.trajectory import Trajectories
@@ -49,19 +49,19 @@ from nemesis.training.config import CollectionConfig, RunConfig
 from nemesis.training.run import Run
 
 if TYPE_CHECKING:
-    from sb3_contrib import RecurrentPPO  # comes with an extra
+    from sb3_contrib import RecurrentPPO  # optional
 
-Work: TypeAlias = Callable[[], int]  # does something and returns how many decisions it was
+Work: TypeAlias = Callable[[], int]  # returns how many decisions were processed
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large the policy, a made-up game and an update are."""
+    """The sizes of the policy, of a synthetic game and of an update."""
 
     policy: PolicyConfig
     view: int  # numbers
     actions: int
-    decisions: int  # of an update
+    decisions: int  # per update
 
 
 SIZE = Size(PolicyConfig(size="small", memory="lstm"), view=128, actions=128, decisions=4096)
@@ -83,15 +83,17 @@ def main() -> None:
         config = kind(sequence_length=SEQUENCE_LENGTH, minibatch=MINIBATCH)
         rows.append(measure_update(config, SIZE, rounds, seed))
     rows += measure_loop(peer, max(2, rounds // 2), seed)
-    print_table(f"Decisions a second of an LSTM policy, {parameter_count(_policies(SIZE, seed)[0]):,} parameters", rows)
+    print_table(
+        f"Decisions per second of an LSTM policy, {parameter_count(_policies(SIZE, seed)[0]):,} parameters", rows
+    )
     if options.json:
         write_json(options.json, rows)
 
 
 def measure_inference(batch: int, rounds: int, seed: int) -> Row:
-    """Play with our actor and with the plain one."""
+    """Choose actions with our player and with the plain one."""
     policy, plain = _policies(SIZE, seed)
-    ours, peer = PolicyPlayer(policy, batch, CPU, seed), PlainActor(plain, batch, seed)
+    ours, peer = PolicyPlayer(policy, batch, CPU, seed), PlainPlayer(plain, batch, seed)
     batches = [_decisions(batch, SIZE, np.random.default_rng([seed, number])) for number in range(8)]
     for decisions in batches:
         choices = ours.act(decisions)
@@ -115,7 +117,7 @@ def measure_inference(batch: int, rounds: int, seed: int) -> Row:
 def measure_update(config: PPOConfig, size: Size, rounds: int, seed: int, compared_updates: int = 1) -> Row:
     """Learn from the same episodes with our learner and with the plain one.
 
-    Compare more than one update of small policies alone: rounding drives large ones apart within a few.
+    Compare more than one update of small policies only: large ones diverge by rounding within a few.
     """
     policy, plain = _policies(size, seed)
     trajectories = _trajectories(size, config.sequence_length, policy.state_size, np.random.default_rng(seed))
@@ -140,7 +142,7 @@ def measure_update(config: PPOConfig, size: Size, rounds: int, seed: int, compar
 
 
 def measure_loop(peer: "RecurrentPPO", rounds: int, seed: int) -> list[Row]:
-    """Play and learn with runs of ours, once with matches that are stepped one by one, and with RecurrentPPO."""
+    """Play and learn with our runs, with matches in arrays and stepped one by one, and with RecurrentPPO."""
     config = RunConfig(
         game=f"openspiel:{GAME}",
         seed=seed,
@@ -157,7 +159,9 @@ def measure_loop(peer: "RecurrentPPO", rounds: int, seed: int) -> list[Row]:
     )
     own_size, peer_size = parameter_count(stepped.policy), parameter_count(peer.policy)
     if abs(own_size / peer_size - 1) > 0.03:
-        raise MeasurementError(f"The policies differ in size: {own_size:,} parameters here, {peer_size:,} of the peer.")
+        raise MeasurementError(
+            f"The policies differ in size: {own_size:,} parameters here, {peer_size:,} for the peer."
+        )
 
     def ours(loop: Run) -> Work:
         def work() -> int:
@@ -183,13 +187,13 @@ def measure_loop(peer: "RecurrentPPO", rounds: int, seed: int) -> list[Row]:
 
 
 def _speeds(sides: Sequence[Work], rounds: int) -> list[list[float]]:
-    """Let the sides work in turns; returns the decisions per second of each in every round."""
+    """Alternate between the sides; returns the decisions per second of each in every round."""
     speeds: list[list[float]] = [[] for _ in sides]
     for _ in range(rounds):
-        for side, seen in zip(sides, speeds, strict=True):
+        for side, side_speeds in zip(sides, speeds, strict=True):
             started = process_time()
             decisions = side()
-            seen.append(decisions / (process_time() - started))
+            side_speeds.append(decisions / (process_time() - started))
     return speeds
 
 
@@ -204,10 +208,10 @@ def _row(measure: str, ours: list[float], peer: list[float]) -> Row:
 
 def _recurrent_ppo(seed: int) -> "RecurrentPPO":
     try:
-        from benchmarks.stable_baselines import recurrent_ppo  # noqa: PLC0415 (comes with an extra)
+        from benchmarks.stable_baselines import recurrent_ppo  # noqa: PLC0415 (optional)
     except ModuleNotFoundError as error:
         raise MeasurementError(
-            f"The peer is missing ({error}). Install it with: pip install --editable '.[benchmarks]'"
+            f"RecurrentPPO is missing ({error}). Install it with: pip install --editable '.[benchmarks]'"
         ) from error
     return recurrent_ppo(GAME, dimensions(SIZE.policy).width, SLOTS, SIZE.decisions, LOOP_LEARNER, seed)
 
@@ -239,7 +243,7 @@ def _decisions(count: int, size: Size, generator: np.random.Generator) -> Decisi
 
 
 def _trajectories(size: Size, sequence_length: int, state_size: int, generator: np.random.Generator) -> Trajectories:
-    """Return about as many decisions as an update takes, in episodes as a uniform policy might have played them."""
+    """Return about as many decisions as an update takes, in episodes of uniformly random play."""
     matches = size.decisions // (30 * SEATS)
     lengths = np.repeat(generator.integers(20, 41, size=matches), SEATS)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -266,7 +270,7 @@ def _trajectories(size: Size, sequence_length: int, state_size: int, generator: 
 
 def _require_equal(name: str, ours: npt.NDArray[Any], peer: npt.NDArray[Any]) -> None:
     if not np.allclose(ours, peer, rtol=1e-4, atol=1e-5):
-        raise MeasurementError(f"The two sides do not come to the same {name}, so comparing their speed says nothing.")
+        raise MeasurementError(f"The two sides do not reach the same {name}, so their speeds cannot be compared.")
 
 
 if __name__ == "__main__":

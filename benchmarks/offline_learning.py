@@ -1,8 +1,8 @@
-"""Whether weighting by advantage beats cloning: the same data, network and updates, then battles.
+"""Does weighting by advantage beat cloning? Both learn from the same data with the same network and updates.
 
-Players of every strength, random play to a trained policy, meet each other and are recorded as one dataset. From it
-learn behaviour cloning and the offline learner, which differ in how much each action counts and in nothing else. The
-policies then meet each other, seats and teams exchanged, and a player of poke-env on a local Showdown server.
+Players of different strength, from random play to a trained policy, play each other and are recorded as one dataset.
+Behaviour cloning and the offline learner train on it; they differ only in the weight of each action. The policies then
+play each other, with seats and teams swapped, and a poke-env player on a local Showdown server.
 """
 
 import tempfile
@@ -25,7 +25,7 @@ from nemesis.training.run import train
 GAME = "pokemon:gen1ou"
 PLAYERS = ("random", "max_power", "greedy", "shipped:gen1ou")
 OPPONENT = f"{PREFIX}SimpleHeuristicsPlayer"
-RECORDED, QUICK_RECORDED = 1000, 20  # matches of every pair
+RECORDED, QUICK_RECORDED = 1000, 20  # matches per pair
 UPDATES, QUICK_UPDATES = 1000, 10
 MATCHES, QUICK_MATCHES = 1000, 40
 LEARNERS = {
@@ -33,7 +33,7 @@ LEARNERS = {
     "binary": ("gen1ou_offline",),
     "filter": ("gen1ou_offline", "learner.weighting=filter"),
     "exp": ("gen1ou_offline", "learner.weighting=exp"),
-    "filter, critic of actions": (
+    "filter, action-value critic": (
         "gen1ou_offline",
         "learner.weighting=filter",
         "learner.critic=actions",
@@ -44,7 +44,7 @@ LEARNERS = {
 
 def main() -> None:
     parser = option_parser(__doc__ or "")
-    parser.add_argument("--dataset", type=Path, help="a dataset that is there, instead of a new one")
+    parser.add_argument("--dataset", type=Path, help="an existing dataset, instead of a new one")
     parser.add_argument("--learners", nargs="+", default=list(LEARNERS), choices=list(LEARNERS), metavar="LEARNER")
     parser.add_argument("--updates", type=int, help=f"of each (default: {UPDATES:,}, quick: {QUICK_UPDATES})")
     parser.add_argument("--runs", type=Path, help="folder in which the dataset and all runs are kept")
@@ -54,23 +54,23 @@ def main() -> None:
     matches = QUICK_MATCHES if options.quick else MATCHES
     with tempfile.TemporaryDirectory() as temporary:
         folder: Path = options.runs or Path(temporary)
-        dataset = options.dataset or _recorded(folder / "dataset", options.quick, options.seed)
-        runs = {name: _trained(name, dataset, folder, updates, options.seed) for name in options.learners}
+        dataset = options.dataset or _record(folder / "dataset", options.quick, options.seed)
+        runs = {name: _train(name, dataset, folder, updates, options.seed) for name in options.learners}
         rows = [_row(name, runs, matches, options.seed) for name in runs]
-    print_table(f"{GAME}, {updates:,} updates: what weighting is worth", rows)
+    print_table(f"{GAME}, {updates:,} updates: win rates by weighting", rows)
     if options.json:
         write_figures(options.json, {"updates": updates, "rows": rows})
 
 
-def _recorded(path: Path, quick: bool, seed: int) -> Path:
+def _record(path: Path, quick: bool, seed: int) -> Path:
     field = tournament.open_field(PLAYERS, GAME, (), PlayOptions())
-    say = Console().print
-    card = collecting.collect(field, path, matches=QUICK_RECORDED if quick else RECORDED, seed=seed, tell=say)
-    say(f"{card.summary.total.decisions:,} decisions of {card.summary.total.battles:,} battles.")
+    console = Console()
+    card = collecting.collect(field, path, matches=QUICK_RECORDED if quick else RECORDED, seed=seed, tell=console.print)
+    console.print(f"{card.summary.total.decisions:,} decisions of {card.summary.total.battles:,} battles.")
     return path
 
 
-def _trained(name: str, dataset: Path, folder: Path, updates: int, seed: int) -> Path:
+def _train(name: str, dataset: Path, folder: Path, updates: int, seed: int) -> Path:
     preset, *changes = LEARNERS[name]
     path = folder / "".join(letter if letter.isalnum() else "-" for letter in name)
     common = (f"data.sources={dataset}", f"updates={updates}", f"seed={seed}", f"evaluation.interval={updates}")
@@ -80,7 +80,7 @@ def _trained(name: str, dataset: Path, folder: Path, updates: int, seed: int) ->
 
 
 def _row(name: str, runs: dict[str, Path], matches: int, seed: int) -> Row:
-    """Measure the averaged weights of a run against those of the first run, and against poke-env."""
+    """Play the averaged weights of a run against poke-env, a scripted player and those of the first run."""
     base = next(iter(runs))
     opponents = [OPPONENT, "greedy", *([] if name == base else [str(runs[base])])]
     scores: list[Score] = []

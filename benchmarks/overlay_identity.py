@@ -1,8 +1,8 @@
-"""Whether the overlaid simulator is the stock one: seeded random battles in both, compared line by line.
+"""Whether the overlaid simulator behaves exactly like the stock one: seeded random battles in both are compared.
 
-Compared are every log line but the time stamps, every request of both seats, the whole state at the end and that of the
-random generator. Every third battle is between teams drawn from the whole dex, which reach rare effects. Any difference
-fails the command and is shown.
+Compared are every log line except time stamps, every request of both seats, the whole final state and that of the
+random number generator. Every third battle uses teams drawn from the whole dex, to reach rare effects. Any difference
+is shown and fails the command.
 """
 
 import json
@@ -17,14 +17,14 @@ BATTLES, QUICK_BATTLES = 2000, 60
 
 def main() -> None:
     parser = option_parser(__doc__ or "")
-    parser.add_argument("--battles", type=int, metavar="N", help=f"battles in all (default: {BATTLES})")
-    parser.add_argument("--formats", nargs="+", metavar="F", help="Showdown format ids (default: some of every kind)")
+    parser.add_argument("--battles", type=int, metavar="N", help=f"number of battles (default: {BATTLES})")
+    parser.add_argument("--formats", nargs="+", metavar="F", help="Showdown format ids (default: some of each kind)")
     options = parser.parse_args()
     battles = options.battles or (QUICK_BATTLES if options.quick else BATTLES)
     found = compare(battles, options.seed, options.formats)
     rows = [
-        {"format": name, "battles": tally["battles"], "lines": tally["lines"], "failed_in_both": tally["failures"]}
-        for name, tally in found["formats"].items()
+        {"format": name, "battles": counts["battles"], "lines": counts["lines"], "failed_in_both": counts["failures"]}
+        for name, counts in found["formats"].items()
     ]
     print_table(f"Stock and overlaid simulator, {sum(row['battles'] for row in rows)} battles", rows)
     if options.json:
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def compare(battles: int, seed: int, formats: list[str] | None) -> dict[str, Any]:
-    """Return the battles compared by format, and the first difference or None."""
+    """Return the compared battles by format, and the first difference or None."""
     node = find_node("bundled")
     command = [
         str(node.node),
@@ -50,7 +50,7 @@ def compare(battles: int, seed: int, formats: list[str] | None) -> dict[str, Any
     try:
         found: dict[str, Any] = json.loads(outcome.stdout.splitlines()[-1])
     except (IndexError, ValueError):
-        raise MeasurementError(f"The comparison did not run: {outcome.stderr.strip()[-2000:]}") from None
+        raise MeasurementError(f"The comparison failed: {outcome.stderr.strip()[-2000:]}") from None
     return found
 
 

@@ -1,8 +1,8 @@
-"""The limit that production code is measured against: the same policy and updates, written by hand for one case.
+"""The limit that production code is compared to: the same policy and updates, written by hand for one case.
 
-No guard, no metrics, no choices: a linear encoder, one LSTM layer, a scalar value, undiscounted returns, one pass,
-everything on the CPU. PPO is its clipped surrogate and an entropy bonus. R-NaD is NeuRD with pulls to the uniform
-policy and to the averaged weights, which it alone keeps. What is left is the arithmetic.
+No checks, no metrics, no options: a linear encoder, one LSTM layer, a scalar value, undiscounted returns, one epoch,
+everything on the CPU. PPO is its clipped surrogate and an entropy bonus. R-NaD is NeuRD, regularised towards the
+uniform policy and towards the averaged weights, which only R-NaD keeps.
 """
 
 import copy
@@ -23,7 +23,7 @@ LENGTH_GROUPS = 4  # of a minibatch; fewer and more were slower
 
 
 class PlainPolicy(nn.Module):
-    """Linear, LSTM with a residual connection, linear heads. Its parameters stand in the order of production's."""
+    """Linear, LSTM with a residual connection, linear heads. Its parameters have the order of the production policy."""
 
     def __init__(self, view_size: int, width: int, actions: int) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class PlainPolicy(nn.Module):
         return functional.log_softmax(logits, dim=-1), self.value_head(features).squeeze(-1)
 
 
-class PlainActor:
+class PlainPlayer:
     """Samples actions and keeps the memory of every seat."""
 
     def __init__(self, policy: PlainPolicy, slots: int, seed: int) -> None:
@@ -79,7 +79,7 @@ class PlainActor:
 
 
 class PlainLearner:
-    """One pass over a batch, by PPO, or by R-NaD if the config is one of R-NaD."""
+    """One epoch over a batch, by PPO, or by R-NaD if the config is a `RNaDConfig`."""
 
     def __init__(self, policy: PlainPolicy, config: PPOConfig, seed: int) -> None:
         self.policy = policy
@@ -112,12 +112,12 @@ class PlainLearner:
             nn.utils.clip_grad_norm_(self.policy.parameters(), config.gradient_clip)
             self.optimiser.step()
         if average is not None:
-            self._follow()
+            self._update_average()
 
     def _loss(
         self, batch: "_Padded", sequences: Tensor, advantage: Tensor, target: Tensor, average: Tensor | None
     ) -> tuple[Tensor, int]:
-        """Return the mean loss of some sequences' decisions, and how many these are."""
+        """Return the mean loss over the decisions of some sequences, and their number."""
         config = self.config
         row, log_probs, value = batch.run(self.policy, sequences)
         action, old_log_prob, gain = batch.action[row, None], batch.log_prob[row], advantage[row]
@@ -134,8 +134,8 @@ class PlainLearner:
         return loss, len(row)
 
     @torch.no_grad()
-    def _follow(self) -> None:
-        """Move the averaged weights toward the policy's."""
+    def _update_average(self) -> None:
+        """Move the averaged weights towards those of the policy."""
         self.updates += 1
         step = 1 / max(1.0, self.config.average_span * self.updates)
         torch._foreach_lerp_(list(self.average.parameters()), list(self.policy.parameters()), step)
@@ -159,7 +159,7 @@ class _Padded:
         self.memory = torch.from_numpy(memory)
 
     def by_length(self, sequences: Tensor) -> tuple[Tensor, ...]:
-        """Split sequences into groups of similar length, which need less padding."""
+        """Split sequences into groups of similar length, to reduce padding."""
         return sequences[torch.argsort(self.length[sequences])].tensor_split(LENGTH_GROUPS)
 
     def run(self, policy: PlainPolicy, sequences: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -174,7 +174,7 @@ class _Padded:
 
     @torch.no_grad()
     def log_probs(self, policy: PlainPolicy) -> Tensor:
-        """Return what a policy says about all decisions, (decision, action)."""
+        """Return the log-probabilities of a policy for all decisions, (decision, action)."""
         result = torch.empty(self.mask.shape)
         for sequences in self.by_length(torch.arange(len(self.length))):
             row, log_probs, _ = self.run(policy, sequences)
@@ -185,9 +185,9 @@ class _Padded:
 def _neurd(
     config: RNaDConfig, log_probs: Tensor, average: Tensor, mask: Tensor, action: Tensor, played: Tensor
 ) -> Tensor:
-    """Raise each logit by what its action gained, less the pulls to the uniform policy and to the averaged weights.
+    """Raise each logit by the gain of its action, regularised towards the uniform policy and the averaged weights.
 
-    The uniform policy's log-probability is the same for all legal actions, so the centring takes it out.
+    The uniform policy's log-probability is the same for all legal actions, so centring removes it.
     """
     magnet_weight, average_weight = config.magnet_weight.start, config.average_weight.start
     gain = average_weight * average - (magnet_weight + average_weight) * log_probs.detach()  # (n, action)
@@ -200,7 +200,7 @@ def _advantages(trajectories: Trajectories, decay: float) -> FloatArray:
     """Generalised advantage estimation with the result as the only reward, over all episodes at once."""
     start, length = trajectories.offsets[:-1], trajectories.lengths
     advantage = np.empty_like(trajectories.value)
-    following = trajectories.result.copy()  # what comes after each episode's decision: the result, or the next value
+    following = trajectories.result.copy()  # after each decision: the result, or the next value
     running = np.zeros_like(following)
     for step in range(length.max() - 1, -1, -1):
         present = np.flatnonzero(length > step)

@@ -2,8 +2,8 @@
 
     python -m benchmarks.poke_env_client WEBSOCKET FORMAT --battles 20 --name 0 [--teams FILE]
 
-Every line on standard input is answered with the counts so far, as one line of JSON. poke-env tracks each battle as it
-always does, but no observation is built from that: what a learner would need on top is spared the peer.
+Every line on standard input is answered with the counts so far, as one line of JSON. poke-env tracks each battle as
+usual, but no observation is built, so the peer does less work than a learner would need.
 """
 
 import argparse
@@ -22,13 +22,13 @@ from poke_env.battle import AbstractBattle
 from poke_env.player import BattleOrder, RandomPlayer
 from poke_env.teambuilder import Teambuilder
 
-_REMEMBERED = 200  # battles that ended last; poke-env would keep all, and the server has a word to say after the end
-_STALLED = 15.0  # seconds without a decision after which a battle is taken for lost
+_KEPT = 200  # finished battles; poke-env would keep all, and some messages arrive after the end
+_STALLED = 15.0  # seconds without a decision after which a battle counts as stalled
 _ENDLESS = 1_000_000_000  # battles
 
 
 class CountingPlayer(RandomPlayer):
-    """A random player that counts what it answers."""
+    """A random player that counts its decisions."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -46,7 +46,7 @@ class CountingPlayer(RandomPlayer):
         return self.random_teampreview(battle)
 
     def stalled(self) -> int:
-        """Return how many battles wait for something that does not come."""
+        """Return how many battles have stalled."""
         now = time.monotonic()
         return sum(now - answered > _STALLED for answered in list(self._last_answer.values()))
 
@@ -58,12 +58,12 @@ class CountingPlayer(RandomPlayer):
         self.ended += 1
         self._last_answer.pop(battle.battle_tag, None)
         self._ended_tags.append(battle.battle_tag)
-        if len(self._ended_tags) > _REMEMBERED:
+        if len(self._ended_tags) > _KEPT:
             self._battles.pop(self._ended_tags.popleft(), None)
 
 
 class AnyTeam(Teambuilder):
-    """Gives one of some packed teams by chance."""
+    """Returns one of several packed teams at random."""
 
     def __init__(self, teams: list[str]) -> None:
         self._teams = teams
@@ -76,9 +76,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("websocket")
     parser.add_argument("format")
-    parser.add_argument("--battles", type=int, required=True, help="at the same time")
-    parser.add_argument("--name", required=True, help="of this client, unlike that of any other on the server")
-    parser.add_argument("--teams", type=Path, help="packed teams, one a line")
+    parser.add_argument("--battles", type=int, required=True, help="battles in flight")
+    parser.add_argument("--name", required=True, help="name of this client, unique on the server")
+    parser.add_argument("--teams", type=Path, help="file with one packed team per line")
     options = parser.parse_args()
     logging.disable(logging.CRITICAL)
     random.seed(options.name)

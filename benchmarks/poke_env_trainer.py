@@ -1,12 +1,12 @@
-"""The training loop that people build on poke-env, run until standard input ends.
+"""A training loop on poke-env as its users write it, run until standard input ends.
 
-Two players of poke-env battle each other on a Showdown server. All battles that wait are decided in one call of a
-network, and PPO learns from what has ended.
+Two poke-env players battle each other on a Showdown server. All waiting battles are decided in one forward pass of a
+network, and PPO learns from finished ones.
 
     python -m benchmarks.poke_env_trainer WEBSOCKET FORMAT CONFIG --battles 50 --name 0 [--teams FILE]
 
 Every line on standard input is answered with the counts so far, as one line of JSON. The network and the learner are
-those of CONFIG, a run's settings as JSON, and so the same as on our side.
+those of CONFIG, the config of a run as JSON, and so the same as on our side.
 """
 
 import argparse
@@ -34,14 +34,14 @@ from nemesis.games.pokemon.formats import find_format
 from nemesis.training.assembly import build_learner, build_policy, open_game_of
 from nemesis.training.config import RunConfig
 
-_REMEMBERED = 200  # battles that ended last; poke-env would keep all
-_WINDOW = 0.005  # seconds in which battles that ask are decided together
+_KEPT = 200  # finished battles; poke-env would keep all
+_WINDOW = 0.005  # seconds in which requests are collected into one batch
 _ENDLESS = 1_000_000_000  # battles
 
 
 @dataclass(slots=True)
-class _Question:
-    player: "AskingPlayer"
+class _Request:
+    player: "TrainedPlayer"
     battle: AbstractBattle
     answer: "asyncio.Future[BattleOrder]"
 
@@ -56,37 +56,37 @@ class _Episode:
 
 
 class Trainer:
-    """Decides for all battles, and learns from those that have ended."""
+    """Decides for all battles and learns from finished ones."""
 
     def __init__(self, config: RunConfig) -> None:
         torch.set_num_threads(1)
-        facts = find_format(config.game.removeprefix("pokemon:"))
-        self._writer = ArrayWriter(facts.slots, facts.brought)
+        battle_format = find_format(config.game.removeprefix("pokemon:"))
+        self._writer = ArrayWriter(battle_format.slots, battle_format.brought)
         self._config = config
         game = open_game_of(config)
         self._policy = build_policy(config, game)
         self._learner = build_learner(self._policy, config, torch.device("cpu"), 0, lambda _: [])
-        self._questions: list[_Question] = []
-        self._asked = asyncio.Event()
+        self._requests: list[_Request] = []
+        self._request_came = asyncio.Event()
         self._episodes: dict[tuple[str, str], _Episode] = {}
         self._finished: list[tuple[_Episode, float]] = []
         self.decisions = 0
         self.learned = 0
         self.battles = 0
 
-    async def decide(self, player: "AskingPlayer", battle: AbstractBattle) -> BattleOrder:
+    async def decide(self, player: "TrainedPlayer", battle: AbstractBattle) -> BattleOrder:
         answer: asyncio.Future[BattleOrder] = asyncio.get_running_loop().create_future()
-        self._questions.append(_Question(player, battle, answer))
-        self._asked.set()
+        self._requests.append(_Request(player, battle, answer))
+        self._request_came.set()
         return await answer
 
     async def serve(self) -> None:
         while True:
-            await self._asked.wait()
+            await self._request_came.wait()
             await asyncio.sleep(_WINDOW)
-            self._asked.clear()
-            questions, self._questions = self._questions, []
-            self._answer(questions)
+            self._request_came.clear()
+            requests, self._requests = self._requests, []
+            self._answer(requests)
             if sum(len(episode.action) for episode, _ in self._finished) >= self._config.collection.decisions:
                 self._learn()
 
@@ -96,24 +96,24 @@ class Trainer:
             self._finished.append((episode, 1.0 if battle.won else -1.0 if battle.lost else 0.0))
 
     @torch.inference_mode()
-    def _answer(self, questions: list[_Question]) -> None:
-        views = np.stack([self._writer.view(question.battle) for question in questions])
-        masks, orders = zip(*(self._writer.choices(question.battle) for question in questions), strict=True)
+    def _answer(self, requests: list[_Request]) -> None:
+        views = np.stack([self._writer.view(request.battle) for request in requests])
+        masks, orders = zip(*(self._writer.choices(request.battle) for request in requests), strict=True)
         mask = torch.from_numpy(np.stack(masks))
         output = self._policy.step(torch.from_numpy(views), mask, torch.zeros(len(views), self._policy.state_size))
         actions = torch.multinomial(output.log_probs.exp(), 1)
         log_probs = output.log_probs.gather(1, actions)[:, 0].tolist()
-        rows = zip(questions, views, masks, actions[:, 0].tolist(), log_probs, output.value.tolist(), strict=True)
-        for number, (question, view, legal, action, log_prob, value) in enumerate(rows):
-            key = (question.player.username, question.battle.battle_tag)
+        rows = zip(requests, views, masks, actions[:, 0].tolist(), log_probs, output.value.tolist(), strict=True)
+        for number, (request, view, legal, action, log_prob, value) in enumerate(rows):
+            key = (request.player.username, request.battle.battle_tag)
             episode = self._episodes.setdefault(key, _Episode())
             episode.view.append(view)
             episode.mask.append(legal)
             episode.action.append(action)
             episode.log_prob.append(log_prob)
             episode.value.append(value)
-            question.answer.set_result(orders[number][action])
-        self.decisions += len(questions)
+            request.answer.set_result(orders[number][action])
+        self.decisions += len(requests)
 
     def _learn(self) -> None:
         finished, self._finished = self._finished, []
@@ -123,8 +123,8 @@ class Trainer:
             view=np.stack([view for episode, _ in finished for view in episode.view]),
             mask=np.stack([mask for episode, _ in finished for mask in episode.mask]),
             action=np.array([action for episode, _ in finished for action in episode.action]),
-            log_prob=np.array([one for episode, _ in finished for one in episode.log_prob], dtype=np.float32),
-            value=np.array([one for episode, _ in finished for one in episode.value], dtype=np.float32),
+            log_prob=np.array([number for episode, _ in finished for number in episode.log_prob], dtype=np.float32),
+            value=np.array([number for episode, _ in finished for number in episode.value], dtype=np.float32),
             version=np.zeros(total, dtype=np.int64),
             tick=np.zeros(total, dtype=np.int64),
             offsets=np.append(0, np.cumsum(lengths)),
@@ -138,8 +138,8 @@ class Trainer:
         self.learned += total
 
 
-class AskingPlayer(Player):
-    """A player of poke-env that asks the trainer."""
+class TrainedPlayer(Player):
+    """A poke-env player whose decisions the trainer makes."""
 
     def __init__(self, trainer: Trainer, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -157,7 +157,7 @@ class AskingPlayer(Player):
         self._trainer.ended(self.username, battle)
         self._trainer.battles += 1
         self._ended_tags.append(battle.battle_tag)
-        if len(self._ended_tags) > _REMEMBERED:
+        if len(self._ended_tags) > _KEPT:
             self._battles.pop(self._ended_tags.popleft(), None)
 
 
@@ -165,17 +165,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("websocket")
     parser.add_argument("format")
-    parser.add_argument("config", type=Path, help="a run's settings, as JSON")
-    parser.add_argument("--battles", type=int, required=True, help="at the same time")
-    parser.add_argument("--name", required=True, help="of this client, unlike that of any other on the server")
-    parser.add_argument("--teams", type=Path, help="packed teams, one a line")
+    parser.add_argument("config", type=Path, help="config of a run, as JSON")
+    parser.add_argument("--battles", type=int, required=True, help="battles in flight")
+    parser.add_argument("--name", required=True, help="name of this client, unique on the server")
+    parser.add_argument("--teams", type=Path, help="file with one packed team per line")
     options = parser.parse_args()
     logging.disable(logging.CRITICAL)
     random.seed(options.name)
     teams = AnyTeam(options.teams.read_text(encoding="utf-8").splitlines()) if options.teams else None
     trainer = Trainer(build_config(RunConfig, json.loads(options.config.read_text(encoding="utf-8"))))
     challenger, opponent = (
-        AskingPlayer(
+        TrainedPlayer(
             trainer,
             AccountConfiguration(f"{role} {options.name}", None),
             battle_format=options.format,
@@ -184,7 +184,7 @@ def main() -> None:
             ping_interval=None,  # a busy server answers late
             team=teams,
         )
-        for role in ("trainer", "sparring")
+        for role in ("trainer", "opponent")
     )
     loop = challenger.ps_client.loop
     serving = asyncio.run_coroutine_threadsafe(trainer.serve(), loop)

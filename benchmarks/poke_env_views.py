@@ -1,8 +1,8 @@
-"""poke-env's battles as arrays of our shape: what a learner on top of poke-env has to write for itself.
+"""poke-env's battles as arrays in our layout: what a learner on top of poke-env has to write for itself.
 
-The rows hold what such learners usually take: both teams with species, health, status, types, boosts, moves, items and
-abilities, the field and the sides. Fewer numbers are filled than our own hosts fill, in the same places, so that the
-same network can read them.
+The rows hold what such learners usually read: both teams with species, health, status, types, boosts, moves, items and
+abilities, the field and the sides. They fill fewer columns than our own hosts, but the same ones, so that the same
+network can read them.
 """
 
 from typing import Any
@@ -28,7 +28,7 @@ _POSITION = {field.name: layout.POSITION.columns(field.name).start for field in 
 
 
 class ArrayWriter:
-    """Writes views and masks of one format."""
+    """Writes the views and masks of one format."""
 
     def __init__(self, slots: int, brought: int) -> None:
         self._slots = slots
@@ -125,6 +125,6 @@ class ArrayWriter:
 
 
 def _place(pokemon: Pokemon | None, move: Move) -> int:
-    """Return the place of a move among those of a Pokémon; what it is forced into has the first."""
+    """Return the place of a move among those of a Pokémon; the first if it is not among them."""
     known = list(pokemon.moves)[: layout.MOVES] if pokemon else []
     return known.index(move.id) if move.id in known else 0

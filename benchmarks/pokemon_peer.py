@@ -1,9 +1,9 @@
-"""How fast poke-env plays at random: the peer of `pokemon_speed`, as fast as it can be had on this machine.
+"""How fast poke-env plays at random: the peer of `pokemon_speed`, with the best settings for this machine.
 
-poke-env is a client, so its battles run on a local Showdown server. How many processes simulate, how many are clients
-and how many battles are in flight decides its speed, and what is best differs from format to format. Several settings
-are therefore tried, from the usual one on, and the best one counts. A choice that the server refuses and poke-env makes
-again counts as a decision each time.
+poke-env is a client, so its battles run on a local Showdown server. Its speed depends on the number of simulator
+processes, of clients and of battles in flight, and the best setting differs between formats. Several settings are
+therefore tried, and the fastest counts. A choice that the server refuses and poke-env repeats counts as a decision each
+time.
 """
 
 import json
@@ -23,16 +23,16 @@ from benchmarks.report import MeasurementError
 from nemesis.deploy.pokemon.showdown_server import showdown_server
 
 _START_LIMIT = 60.0  # seconds
-_CLIENT_WARM_UP = 0.4  # of the warm-up: a new client's battles must spread out over their turns
+_CLIENT_WARM_UP = 0.4  # share of the warm-up; the battles of a new client must get out of step
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How the machine is shared out."""
+    """How the machine is divided between the processes of the peer."""
 
     simulators: int  # processes of the server that simulate battles
     clients: int  # processes of poke-env
-    battles: int  # of a client at the same time
+    battles: int  # in flight per client
 
     def __str__(self) -> str:
         return f"{self.simulators} sim, {self.clients} × {self.battles}"
@@ -43,21 +43,21 @@ SETTINGS = (Setting(1, 1, 20), Setting(1, 1, 50), Setting(2, 1, 50), Setting(2, 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """What was played in a measured time."""
+    """What was played."""
 
-    decisions: float  # a second
-    battles: float  # a second
-    voided: int  # battles that came to no end by play
+    decisions: float  # per second
+    battles: float  # per second
+    voided: int  # battles that do not count
 
 
 def poke_env_speed(
     battle_format: str, teams: Sequence[str], settings: Sequence[Setting], warm_up: float, seconds: float
 ) -> dict[Setting, Speed]:
-    """Return the speed of each setting at random play, the best first."""
-    counted = peer_rates("benchmarks.poke_env_client", [battle_format], teams, settings, warm_up, seconds)
+    """Return the speed of random play with each setting, the fastest first."""
+    rates_by_setting = peer_rates("benchmarks.poke_env_client", [battle_format], teams, settings, warm_up, seconds)
     speeds = {
         setting: Speed(rates["decisions"], rates["battles"], int(rates["stalled"]))
-        for setting, rates in counted.items()
+        for setting, rates in rates_by_setting.items()
     }
     if not any(speed.decisions for speed in speeds.values()):
         raise MeasurementError(f"poke-env made no decision in {seconds:.0f} s of {battle_format}.")
@@ -72,22 +72,22 @@ def peer_rates(
     warm_up: float,
     seconds: float,
 ) -> dict[Setting, dict[str, float]]:
-    """Run a program of ours on poke-env in each setting; returns how fast each of its counts grew, by the second.
+    """Run one of our poke-env programs with each setting; returns the growth of each of its counts per second.
 
-    Of `stalled`, which is no sum, the last count is returned.
+    `stalled` does not accumulate, so its last count is returned.
     """
     if find_spec("poke_env") is None:
-        raise MeasurementError("The peer poke-env is missing. Install it with: pip install --editable '.[benchmarks]'")
-    seen: dict[Setting, dict[str, float]] = {}
+        raise MeasurementError("poke-env is missing. Install it with: pip install --editable '.[benchmarks]'")
+    rates: dict[Setting, dict[str, float]] = {}
     for simulators, group in groupby(settings, lambda setting: setting.simulators):
         with showdown_server(simulators) as websocket:
             wait = warm_up
             for setting in group:
                 command = [sys.executable, "-m", module, websocket, *arguments, "--battles", str(setting.battles)]
-                with _clients(command, teams, setting.clients, name=len(seen)) as clients:
-                    seen[setting] = _rates(clients, wait, seconds)
+                with _clients(command, teams, setting.clients, name=len(rates)) as clients:
+                    rates[setting] = _rates(clients, wait, seconds)
                 wait = _CLIENT_WARM_UP * warm_up  # the server is warm
-    return seen
+    return rates
 
 
 @contextmanager
@@ -144,7 +144,7 @@ def _counts(clients: Sequence["subprocess.Popen[str]"]) -> dict[str, int]:
         else:
             answer = client.stdout.readline()
         if not answer:
-            raise MeasurementError("A client of poke-env ended before it was measured; its message is above.")
+            raise MeasurementError("A poke-env client exited before it was measured; its error is above.")
         total.update(json.loads(answer))
     return dict(total)
 

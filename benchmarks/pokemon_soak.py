@@ -1,8 +1,8 @@
 """Plays tens of thousands of random battles; fails if memory grows, a battle is voided or a host is lost.
 
-The resident memory of Python and of every host is noted at even steps. The first third of them is warm-up: V8 settles,
-and the recordings that the pool keeps reach their number. What follows is halved, and no process may have a median
-in the second half that is more than 10 % above the one in the first.
+The resident memory of Python and of every host is sampled at regular intervals. The first third of the samples is
+warm-up, in which V8 and the recordings that the pool keeps reach their final size. The rest is halved, and no process
+may have a median in the second half that is more than 10 % above that of the first half.
 """
 
 import os
@@ -30,12 +30,12 @@ QUICK_BATTLES = 3000
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How things stand after some battles."""
+    """The state after some battles."""
 
     battles: int
     decisions: int
     seconds: float
-    memory: tuple[float, ...]  # megabytes, of Python and of every host
+    memory: tuple[float, ...]  # resident megabytes of Python and of every host
 
 
 def main() -> None:
@@ -45,10 +45,10 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     battle_format = find_format(options.format)
-    usual = 50_000 if battle_format.slots == 1 else 20_000
-    battles: int = options.battles or (QUICK_BATTLES if options.quick else usual)
+    default = 50_000 if battle_format.slots == 1 else 20_000
+    battles: int = options.battles or (QUICK_BATTLES if options.quick else default)
     if battles < SAMPLES:
-        raise MeasurementError(f"{battles} battles say nothing about memory; play at least {SAMPLES}.")
+        raise MeasurementError(f"{battles} battles are too few to measure memory growth; play at least {SAMPLES}.")
     pool = open_pool(battle_format.id, HOSTS, SLOTS, options.seed)
     try:
         pids = pool.host_pids
@@ -64,18 +64,21 @@ def main() -> None:
     if options.json:
         named = {reason.name.lower(): count for reason, count in sorted(reasons.items())}
         write_figures(options.json, {"rows": rows, "ends": named, "growth": growth})
-    judge(growth, reasons, kept_hosts)
+    check(growth, reasons, kept_hosts)
 
 
 def memory_growth(samples: Sequence[Sample]) -> dict[str, float]:
-    """Return by which share the memory of each process grew from one half of the time after warm-up to the other."""
+    """Return the relative growth of each process's memory from the first to the second half after warm-up."""
     settled = samples[round(WARM_UP * len(samples)) :]
     halves = settled[: len(settled) // 2], settled[len(settled) // 2 :]
-    before, after = ([median(column) for column in zip(*(one.memory for one in half), strict=True)] for half in halves)
+    before, after = (
+        [median(column) for column in zip(*(sample.memory for sample in half), strict=True)] for half in halves
+    )
     return {name: after[place] / before[place] - 1 for place, name in enumerate(_processes(len(before)))}
 
 
 def soak(pool: BattlePool, battles: int, seed: int) -> tuple[list[Sample], Counter[EndReason]]:
+    """Play so many battles; returns samples of the memory and why the battles ended."""
     generator = np.random.default_rng(seed)
     samples: list[Sample] = []
     reasons: Counter[EndReason] = Counter()
@@ -91,13 +94,14 @@ def soak(pool: BattlePool, battles: int, seed: int) -> tuple[list[Sample], Count
     return samples, reasons
 
 
-def judge(growth: dict[str, float], reasons: Counter[EndReason], kept_hosts: bool) -> None:
+def check(growth: dict[str, float], reasons: Counter[EndReason], kept_hosts: bool) -> None:
+    """Raise if memory grows, a battle was voided or a host was lost."""
     voided = {reason: count for reason, count in reasons.items() if not by_play(np.array([reason]))[0]}
     if voided:
         listed = ", ".join(f"{count} by {reason.name.lower().replace('_', ' ')}" for reason, count in voided.items())
-        raise MeasurementError(f"Battles were voided: {listed}. The log above says why.")
+        raise MeasurementError(f"Battles were voided: {listed}. See the log above.")
     if not kept_hosts:
-        raise MeasurementError("A host was lost; the log above says why.")
+        raise MeasurementError("A host was lost; see the log above.")
     grown = {name: share for name, share in growth.items() if share > TOLERANCE}
     if grown:
         raise MeasurementError(f"Memory grows by more than {TOLERANCE:.0%} after warm-up: {_listed(grown)}.")

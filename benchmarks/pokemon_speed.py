@@ -1,22 +1,21 @@
-"""How fast Pokémon battles are played at random beside poke-env, and how near that comes to the simulator alone.
+"""How fast Pokémon battles are played at random, compared to poke-env and to the simulator alone.
 
-Side by side, each free to use the whole machine, with the same teams and uniformly random legal actions:
-  poke-env    0.16.1 on a local Showdown server of the same npm package (pokemon_peer.py), in the best of several
-              settings; the battles are tracked, but no observation is built
-  nemesis     our match pool with one or two hosts, the better counts; every decision reaches Python as rows of
+Each side uses the whole machine, the same teams and uniformly random legal actions:
+  poke-env    0.16.1 on a local Showdown server of the same npm package (pokemon_peer.py); the fastest of several
+              settings counts; battles are tracked, but no observation is built
+  nemesis     our match pool with one or two hosts, the faster counts; every decision reaches Python as rows of
               arrays: the view record and the legal mask
-A decision is one answer of one seat to one request. Seconds are those of the clock, after a warm-up.
+A decision is one answer of one seat to one request. Speeds are per second of wall time, after a warm-up.
 
-The limit: the stock and the overlaid simulator alone on one core, with nothing tracked, encoded or sent
-(host/tools/speed.js, per second of the processor that the simulator itself uses). The share of the limit is that of a
-pool with one host, by the clock and per second of that host's processor time. The costs are the parts of that host's
-time, by its own clock; `waiting` is for actions to come.
+The limit is the simulator alone on one core, stock and overlaid, with nothing tracked, encoded or sent (host/tools/speed.js,
+per CPU second of the simulator itself). The share of the limit is that of a pool with one host, per second of wall time
+and per CPU second of that host. The costs are the parts of that host's wall time; `waiting` is the time in which it
+waits for actions.
 """
 
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -29,7 +28,16 @@ import numpy.typing as npt
 import torch
 
 from benchmarks.pokemon_peer import SETTINGS, Speed, poke_env_speed
-from benchmarks.report import MeasurementError, Row, option_parser, print_table, run, write_figures
+from benchmarks.report import (
+    MeasurementError,
+    Row,
+    option_parser,
+    print_table,
+    progress,
+    run,
+    warn_if_busy,
+    write_figures,
+)
 from nemesis.core.game import BoolArray, IntArray, MatchPool, by_play
 from nemesis.games.pokemon.formats import find_format
 from nemesis.games.pokemon.game import PokemonGame
@@ -48,10 +56,10 @@ PARTS = ("simulate", "track", "encode", "transfer")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Seconds to spend on each measure, and how many of the peer's settings are tried."""
+    """How long each measurement takes, and how many of the peer's settings are tried."""
 
-    alone: float
-    warm_up: float
+    alone: float  # seconds of the simulator alone
+    warm_up: float  # seconds
     seconds: float
     settings: int
 
@@ -62,11 +70,11 @@ QUICK = Budget(alone=2, warm_up=5, seconds=5, settings=1)
 
 @dataclass(frozen=True, slots=True)
 class PoolSpeed:
-    """What a pool did in a measured time."""
+    """How fast a pool was, and what it cost."""
 
     speed: Speed
-    per_host_second: float  # decisions in a second of the hosts' processor time
-    memory: float  # megabytes that a host had resident at most
+    per_host_second: float  # decisions per CPU second of the hosts
+    memory: float  # peak resident megabytes of a host
     costs: dict[str, float]  # part → share of the hosts' time
 
 
@@ -77,14 +85,13 @@ def main() -> None:
     )
     options = parser.parse_args()
     torch.set_num_threads(1)
-    if (load := os.getloadavg()[0]) > 0.5:
-        _say(f"The machine is busy already (load {load:.1f}); figures taken now are too low on both sides.")
+    warn_if_busy()
     formats: Sequence[str] = options.formats or (FORMATS[:1] if options.quick else FORMATS)
     formats = [find_format(name).id for name in formats]
     figures = {name: measure(name, QUICK if options.quick else FULL, options.seed) for name in formats}
-    print_table("Decisions a second, random play, the whole machine", [_beside(*one) for one in figures.items()])
-    print_table("Decisions a second on one core, and the hosts", [_limit(*one) for one in figures.items()])
-    print_table("Parts of a host's time, %", [_parts(*one) for one in figures.items()])
+    print_table("Decisions per second, random play, the whole machine", [_peer_row(*pair) for pair in figures.items()])
+    print_table("Decisions per second on one core, and the hosts", [_limit_row(*pair) for pair in figures.items()])
+    print_table("Parts of a host's time, %", [_cost_row(*pair) for pair in figures.items()])
     if options.json:
         write_figures(options.json, {"formats": figures})
 
@@ -92,24 +99,24 @@ def main() -> None:
 def measure(battle_format: str, budget: Budget, seed: int) -> dict[str, Any]:
     """Return all figures of a format."""
     teams = format_teams(battle_format)
-    _say(f"{battle_format}: the simulator alone …")
-    warm_hosts, overlaid = (_alone(battle_format, overlay, teams, budget.alone, seed) for overlay in (False, True))
+    progress(f"{battle_format}: the simulator alone …")
+    stock, overlaid = (_alone(battle_format, overlay, teams, budget.alone, seed) for overlay in (False, True))
     pools = []
     for hosts in HOSTS:
-        _say(f"{battle_format}: a pool with {hosts} host{'s' * (hosts > 1)} …")
+        progress(f"{battle_format}: a pool with {hosts} host{'s' * (hosts > 1)} …")
         pools.append(_pool_speed(battle_format, hosts, budget, seed))
     ours = max((pool.speed for pool in pools), key=lambda speed: speed.decisions)
-    _say(f"{battle_format}: poke-env …")
+    progress(f"{battle_format}: poke-env …")
     peers = poke_env_speed(battle_format, teams, SETTINGS[: budget.settings], budget.warm_up, budget.seconds)
-    setting, peer = next(iter(peers.items()))
+    best_setting, peer = next(iter(peers.items()))
     return {
         "poke_env": peer.decisions,
         "nemesis": ours.decisions,
         "ratio": ours.decisions / peer.decisions,
-        "overlay_gain": overlaid / warm_hosts,
+        "overlay_gain": overlaid / stock,
         "share_of_limit": pools[0].speed.decisions / overlaid,
         "share_of_limit_per_cpu_second": pools[0].per_host_second / overlaid,
-        "stock_alone": warm_hosts,
+        "stock_alone": stock,
         "overlaid_alone": overlaid,
         "one_host": pools[0].speed.decisions,
         "two_hosts": pools[1].speed.decisions,
@@ -120,13 +127,13 @@ def measure(battle_format: str, budget: Budget, seed: int) -> dict[str, Any]:
         "nemesis_voided": sum(pool.speed.voided for pool in pools),
         "poke_env_battles": peer.battles,
         "poke_env_stalled": peer.voided,
-        "poke_env_best_with": str(setting),
-        "poke_env_by_setting": {str(one): speed.decisions for one, speed in peers.items()},
+        "poke_env_best_with": str(best_setting),
+        "poke_env_by_setting": {str(setting): speed.decisions for setting, speed in peers.items()},
     }
 
 
 def random_actions(mask: BoolArray, generator: np.random.Generator) -> IntArray:
-    """Return a legal action (n,) for each row of the mask (n, action), all as likely."""
+    """Return a legal action (n,) for each row of the mask (n, action), uniformly at random."""
     legal = np.count_nonzero(mask, axis=1)
     chosen = np.floor(generator.random(len(mask)) * legal).astype(np.int64)
     first = np.cumsum(legal) - legal
@@ -135,7 +142,7 @@ def random_actions(mask: BoolArray, generator: np.random.Generator) -> IntArray:
 
 
 def open_pool(battle_format: str, hosts: int, slots: int, seed: int) -> BattlePool:
-    """Return a pool of the format, with all teams that ship for it."""
+    """Return a pool of the format, with all its shipped teams."""
     settings = PokemonSettings(hosts=hosts, split="all", turn_limit=TURN_LIMIT)
     pool = PokemonGame(find_format(battle_format), settings).pool(slots, seed)
     assert isinstance(pool, BattlePool)  # noqa: S101
@@ -143,11 +150,11 @@ def open_pool(battle_format: str, hosts: int, slots: int, seed: int) -> BattlePo
 
 
 def memory(pid: int, which: str = "VmRSS") -> float:
-    """Return the megabytes that a process has resident; with `VmHWM`, the most that it ever had."""
+    """Return the resident memory of a process in megabytes; with `VmHWM`, its peak."""
     for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines():
         if line.startswith(f"{which}:"):
             return int(line.split()[1]) / 1024
-    raise MeasurementError(f"The memory of process {pid} cannot be read.")
+    raise MeasurementError(f"The memory of process {pid} cannot be read from /proc/{pid}/status.")
 
 
 def _pool_speed(battle_format: str, hosts: int, budget: Budget, seed: int) -> PoolSpeed:
@@ -155,14 +162,14 @@ def _pool_speed(battle_format: str, hosts: int, budget: Budget, seed: int) -> Po
     try:
         generator = np.random.default_rng(seed)
         _play(pool, generator, budget.warm_up)
-        pids, costs, used = pool.host_pids, _costs(pool), _processor_seconds(pool.host_pids)
+        pids, costs, used = pool.host_pids, _costs(pool), _cpu_seconds(pool.host_pids)
         started = time.monotonic()
         decisions, battles, voided = _play(pool, generator, budget.seconds)
-        spent = _costs(pool) - costs  # waits for steps in flight, as it did before the start
+        spent = _costs(pool) - costs  # waits for steps in flight, as before the start
         elapsed = time.monotonic() - started
         if pool.host_pids != pids:
             raise MeasurementError(f"A host was lost while {battle_format} was measured.")
-        used = _processor_seconds(pids) - used
+        used = _cpu_seconds(pids) - used
         shares = spent / (hosts * elapsed)
         return PoolSpeed(
             speed=Speed(decisions / elapsed, battles / elapsed, voided),
@@ -175,7 +182,7 @@ def _pool_speed(battle_format: str, hosts: int, budget: Budget, seed: int) -> Po
 
 
 def _play(pool: MatchPool, generator: np.random.Generator, seconds: float) -> tuple[int, int, int]:
-    """Play for some time; returns the decisions, the battles that ended by play, and those that did not."""
+    """Play for some time; returns the decisions, the battles that count, and the voided ones."""
     decisions = battles = voided = 0
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -189,13 +196,13 @@ def _play(pool: MatchPool, generator: np.random.Generator, seconds: float) -> tu
 
 
 def _costs(pool: BattlePool) -> npt.NDArray[np.float64]:
-    """Return the seconds (part,) that the hosts have spent on each part."""
+    """Return the seconds (part,) that the hosts spent on each part so far."""
     seconds: npt.NDArray[np.float64] = np.array([[host[part] for part in PARTS] for host in pool.costs()]).sum(axis=0)
     return seconds
 
 
-def _processor_seconds(pids: Sequence[int]) -> float:
-    """Return the processor time that processes have used."""
+def _cpu_seconds(pids: Sequence[int]) -> float:
+    """Return the CPU time of processes so far."""
     ticks = 0
     for pid in pids:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
@@ -204,16 +211,16 @@ def _processor_seconds(pids: Sequence[int]) -> float:
 
 
 def format_teams(battle_format: str) -> Sequence[str]:
-    """Return the packed teams that ship for a format; none where the simulator draws them."""
+    """Return the shipped teams of a format, packed; none if the simulator generates them."""
     if find_format(battle_format).generated:
         return ()
     return load_team_set(battle_format, None, "all", WarmHosts("bundled").check_teams).packed
 
 
 def _alone(battle_format: str, overlay: bool, teams: Sequence[str], seconds: float, seed: int) -> float:
-    """Return the decisions a second of a simulator that does nothing else."""
+    """Return the decisions per CPU second of a simulator that does nothing else."""
     node = find_node("bundled")
-    command = [str(node.node), str(installed_host(node) / "tools/speed.js"), "--format", battle_format]
+    command = [str(node.node), str(installed_host(node) / "tools" / "speed.js"), "--format", battle_format]
     shape = find_format(battle_format)
     command += ["--slots", str(shape.slots), "--brought", str(shape.brought)]
     command += ["--seconds", str(seconds), "--seed", str(seed), "--overlay", str(int(overlay))]
@@ -228,7 +235,7 @@ def _alone(battle_format: str, overlay: bool, teams: Sequence[str], seconds: flo
     return float(json.loads(outcome.stdout)["decisions_per_second"])
 
 
-def _beside(battle_format: str, figures: Row) -> Row:
+def _peer_row(battle_format: str, figures: Row) -> Row:
     names = (
         "poke_env",
         "nemesis",
@@ -242,7 +249,7 @@ def _beside(battle_format: str, figures: Row) -> Row:
     return {"format": battle_format} | {name: figures[name] for name in names}
 
 
-def _limit(battle_format: str, figures: Row) -> Row:
+def _limit_row(battle_format: str, figures: Row) -> Row:
     names = (
         *("stock_alone", "overlaid_alone", "overlay_gain", "one_host", "share_of_limit"),
         *("share_of_limit_per_cpu_second", "two_hosts", "scaling", "host_memory_mb"),
@@ -250,12 +257,8 @@ def _limit(battle_format: str, figures: Row) -> Row:
     return {"format": battle_format} | {name: figures[name] for name in names}
 
 
-def _parts(battle_format: str, figures: Row) -> Row:
+def _cost_row(battle_format: str, figures: Row) -> Row:
     return {"format": battle_format} | {part: 100 * share for part, share in figures["costs"].items()}
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

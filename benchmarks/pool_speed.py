@@ -1,7 +1,7 @@
-"""How fast matches are simulated: decisions a second of one process with random play, no network.
+"""How fast matches are simulated: decisions per second of one process with random play, without a network.
 
-`ours` is the pool that a game opens with, matches as indices into arrays; `peer` steps the same matches as OpenSpiel
-states from Python, which is what games too large for arrays fall back to and what a loop over `pyspiel` would do.
+`ours` is the default pool of a game, with matches as indices into arrays. `peer` steps the same matches as OpenSpiel
+states from Python, as a loop over `pyspiel` would, and as our pool does for games that are too large for arrays.
 """
 
 from statistics import median
@@ -25,7 +25,7 @@ def main() -> None:
     options = option_parser(__doc__ or "").parse_args()
     rounds = 3 if options.quick else 9
     rows = [_measure(game, rounds, options.seed) for game in GAMES]
-    print_table(f"Decisions a second of {SLOTS} matches, random play, one process", rows)
+    print_table(f"Decisions per second of {SLOTS} matches, random play, one process", rows)
     if options.json:
         write_json(options.json, rows)
 
@@ -44,11 +44,11 @@ def _measure(name: str, rounds: int, seed: int) -> Row:
 
 def _speed(pool: MatchPool, steps: int, seed: int) -> float:
     """Return decisions per CPU second, choosing actions included."""
-    actor, decisions, started = RandomPlayer(seed), 0, process_time()
+    player, decisions, started = RandomPlayer(seed), 0, process_time()
     for _ in range(steps):
         waiting, _ = pool.recv()
         decisions += len(waiting)
-        pool.send(actor.act(waiting).action)
+        pool.send(player.act(waiting).action)
     return decisions / (process_time() - started)
 
 

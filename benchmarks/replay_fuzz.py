@@ -1,8 +1,8 @@
-"""Whether a damaged or hostile replay can do harm: battles are written as public replays, mutated, and read.
+"""Fuzzing of the replay reader: battles are written as public replays, mutated, and read.
 
-A mutated log must give a battle or a named reason, whatever it holds, and so must every part of a mutated file. A host
-that dies, hangs or answers garbage fails the command; so does any exception, an action that is not legal, and a host
-that reads the undamaged logs otherwise than before. For every ten logs, one file is mutated.
+A mutated log must result in a battle or in an error with a reason, and so must every part of a mutated file. The
+command fails if a host dies, hangs or returns garbage, if an exception is raised, if an action is illegal, or if a host
+then reads the original logs differently than before. One file is mutated for every ten logs.
 """
 
 import gzip
@@ -25,8 +25,8 @@ from nemesis.games.pokemon.replays.sources import Replay, ReplaySources
 from nemesis.games.pokemon.replays.usage import Usage
 
 LOGS, QUICK_LOGS = 100_000, 1000
-_LOGS_OF_A_FILE = 10
-_BATTLES = 20  # that are mutated
+_LOGS_PER_FILE = 10
+_BATTLES = 20  # to mutate
 _BATCH = 100
 _HOSTILE = (
     "|switch|p1a: __proto__|__proto__, L0, M|100/100", "|switch|p9z: X|Pikachu|1/1",
@@ -43,7 +43,7 @@ _HOSTILE = (
 
 def main() -> None:
     parser = option_parser(__doc__ or "")
-    parser.add_argument("--logs", type=int, metavar="N", help=f"mutated logs in all (default: {LOGS})")
+    parser.add_argument("--logs", type=int, metavar="N", help=f"number of mutated logs (default: {LOGS})")
     options = parser.parse_args()
     logs = options.logs or (QUICK_LOGS if options.quick else LOGS)
     rows = [fuzz(name, -(-logs // len(FORMATS)), options.seed) for name in FORMATS]
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def fuzz(name: str, logs: int, seed: int) -> dict[str, object]:
-    """Read mutated logs of a format and return how that ended."""
+    """Read mutated logs of a format and return the outcomes."""
     game = open_game(f"pokemon:{name}")
     assert isinstance(game, PokemonGame)  # noqa: S101
     generator = np.random.default_rng(seed)
@@ -62,31 +62,31 @@ def fuzz(name: str, logs: int, seed: int) -> dict[str, object]:
     texts = list(played.values())
     outcomes: Counter[str] = Counter()
     files: Counter[str] = Counter()
-    begun = perf_counter()
+    started = perf_counter()
     with closing(game.replay_reader()) as reader, tempfile.TemporaryDirectory() as folder:
         usage = Usage()
         usage.add(reader.usage(texts))
         reader.complete(usage.usual())
-        whole = list(zip(map(str, played), texts, strict=True))
-        before = [_summary(result) for result in reader.read(whole)]
+        originals = list(zip(map(str, played), texts, strict=True))
+        before = [_summary(result) for result in reader.read(originals)]
         for first in range(0, logs, _BATCH):
-            batch = [(str(one), mutated(texts, generator)) for one in range(first, min(first + _BATCH, logs))]
-            for _ in range(len(batch) // _LOGS_OF_A_FILE):
+            batch = [(str(number), mutated(texts, generator)) for number in range(first, min(first + _BATCH, logs))]
+            for _ in range(len(batch) // _LOGS_PER_FILE):
                 found = _parts(mutated_file(texts, Path(folder), generator))
                 files["parts"] += len(found)
                 replays = [(part.id, part.log) for part in found if isinstance(part, Replay)]
                 files["replays"] += len(replays)
                 batch += replays
             _read(reader, batch, name, outcomes)
-        if [_summary(result) for result in reader.read(whole)] != before:
-            raise MeasurementError(f"Mutated logs of {name} changed how others are read.")
-    seconds = perf_counter() - begun
+        if [_summary(result) for result in reader.read(originals)] != before:
+            raise MeasurementError(f"Mutated logs of {name} changed how other logs are read.")
+    seconds = perf_counter() - started
     reasons = ", ".join(f"{count} {reason}" for reason, count in outcomes.most_common() if reason != "read")
     return {
         "format": name,
         "logs": logs,
         "file_parts": files["parts"],
-        "of_these_replays": files["replays"],
+        "replays_in_files": files["replays"],
         "read": outcomes["read"],
         "refused": reasons,
         "logs_per_second": logs / seconds,
@@ -98,7 +98,7 @@ def _read(reader: ReplayReader, batch: list[tuple[str, str]], name: str, outcome
         results = reader.read(batch)
         reader.usage([log for _, log in batch])
     except HostError as error:
-        raise MeasurementError(f"A batch of mutated logs of {name} ended the host: {error}") from None
+        raise MeasurementError(f"A batch of mutated logs of {name} broke the host: {error}") from None
     for result in results:
         outcomes[result.reason if isinstance(result, ReplayError) else "read"] += 1
         if isinstance(result, ReplayBattle):
@@ -109,11 +109,11 @@ def _parts(file: Path) -> list[Replay | ReplayError]:
     try:
         return list(ReplaySources([file]))
     except Exception as error:
-        raise MeasurementError(f"A mutated {file.name} was not refused, but failed: {error!r}") from error
+        raise MeasurementError(f"A mutated {file.name} raised an exception: {error!r}") from error
 
 
 def mutated_file(texts: list[str], folder: Path, generator: np.random.Generator) -> Path:
-    """Write some of the logs as a file of any kind, with some of its bytes lost, doubled, damaged or hostile."""
+    """Write some logs as a file of a random kind, with bytes deleted, repeated, changed, or hostile ones inserted."""
     chosen = [texts[place] for place in generator.integers(len(texts), size=int(generator.integers(1, 4)))]
     replays = [{"id": f"gen9ou-{number}", "log": log} for number, log in enumerate(chosen)]
     kinds = {
@@ -158,7 +158,7 @@ def mutated_file(texts: list[str], folder: Path, generator: np.random.Generator)
 
 
 def mutated(texts: list[str], generator: np.random.Generator) -> str:
-    """Return one of the logs with some of its lines lost, doubled, moved, mixed, damaged, or hostile ones added."""
+    """Return one of the logs with lines deleted, repeated, swapped, mixed, changed, or hostile ones inserted."""
     lines = texts[generator.integers(len(texts))].split("\n")
     for _ in range(generator.geometric(0.3)):
         place, other = generator.integers(len(lines), size=2)
@@ -197,7 +197,7 @@ def _check(battle: ReplayBattle) -> None:
             continue
         known = np.flatnonzero(seat.action >= 0)
         if not seat.mask[known, seat.action[known]].all():
-            raise MeasurementError("A mutated log was read with an action that is not legal.")
+            raise MeasurementError("A mutated log was read with an illegal action.")
 
 
 if __name__ == "__main__":

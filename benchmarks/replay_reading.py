@@ -1,7 +1,7 @@
-"""How public logs of people are read: battles, decisions, choices that are known, what does not fit, and the speed.
+"""How public logs of people are read: battles, decisions, share of known actions, contradictions, and the speed.
 
-A file holds one JSON object with `id` and `log` on each line, perhaps compressed, and logs of one format, after which
-it is named: `gen9ou.jsonl.gz`. One host reads them, the first of them twice, to get warm.
+A file has one JSON object with `id` and `log` per line, and may be compressed. Its logs are of one format, which is its
+name: `gen9ou.jsonl.gz`. One host reads them. It reads the first logs twice, as warm-up.
 """
 
 import gzip
@@ -32,22 +32,22 @@ def main() -> None:
         write_json(options.json, rows)
 
 
-def measure(path: Path, most: int | None) -> dict[str, Any]:
-    """Read the logs of one file and return what came of it."""
+def measure(path: Path, limit: int | None) -> dict[str, Any]:
+    """Read the logs of one file and return the figures."""
     game = open_game(f"pokemon:{path.name.split('.')[0]}")
     assert isinstance(game, PokemonGame)  # noqa: S101
     try:
         with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
-            logs = [(entry["id"], entry["log"]) for entry in map(json.loads, lines)][:most]
+            logs = [(entry["id"], entry["log"]) for entry in map(json.loads, lines)][:limit]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise MeasurementError(f"{path} cannot be read: {error}") from None
+        raise MeasurementError(f"{path} cannot be read as lines of JSON with id and log: {error}") from None
     with closing(game.replay_reader()) as reader:
         reader.read(logs[:_WARM_UP])
-        begun = perf_counter()
+        started = perf_counter()
         results = [
             result for first in range(0, len(logs), _BATCH) for result in reader.read(logs[first : first + _BATCH])
         ]
-        seconds = perf_counter() - begun
+        seconds = perf_counter() - started
     count: Counter[str] = Counter()
     causes: Counter[str] = Counter()
     for result in results:
@@ -66,11 +66,11 @@ def measure(path: Path, most: int | None) -> dict[str, Any]:
         "file": path.name,
         "battles": len(logs),
         "read": count["played"] + count["forfeit"] + count["timer"],
-        "played_out": count["played"],
+        "completed": count["played"],
         "seats_left_out": count["left out"],
         "decisions": count["decisions"],
         "known": count["known"] / max(count["decisions"], 1),
-        "not_fitting": ", ".join(f"{number} {cause}" for cause, number in causes.most_common()) or "none",
+        "contradictions": ", ".join(f"{number} {cause}" for cause, number in causes.most_common()) or "none",
         "battles_per_second": len(logs) / seconds,
     }
 

@@ -1,27 +1,27 @@
-"""Whether public logs are read as the battles were: battles are written as replays and read back.
+"""Whether public logs are read correctly: battles are written as replays, read back and compared with the truth.
 
-Random and scripted players meet in process, and what their seats saw and chose is kept. Each battle is then written as
-the replay that a spectator would save, and read back in three ways: as the log tells it, with what it does not tell
-drawn from what is usual among the logs, and so again without the times of its lines. Every action that the reading
-calls known must be the one that was chosen, and where it calls some possible it must be among them. Views and masks
-must be equal but for what a spectator cannot know; what share of them is compared stands in the table: of the legal
-actions, and of the numbers of views that are not nought. What cannot be known, and is not compared:
+Random and scripted players play in process, and the views and actions of their seats are recorded. Each battle is then
+written as the replay that a spectator would save, and read back in three ways: as the log tells it (`told`), completed
+with common values from all logs (`completed`), and completed without the time stamps (`untimed`). An action that is
+read as known must be the one that was chosen, and a set of possible actions must contain it. Views and masks must be
+equal except for what a spectator cannot know. The table shows the compared share of the legal actions and of the
+nonzero numbers in views. What cannot be known is not compared:
 
-- exact HP and stats, in any case: own HP may differ by what rounding to per cent hides;
+- exact HP and stats: own HP may differ by the rounding to per cent;
 - item, ability, tera type, moves, species and forme of own Pokémon that the log never shows; each is marked as guessed;
-- what follows from these, where it does: moves that a choice item, Assault Vest or Gorilla Tactics forbids, HP and
-  status that Regenerator and Natural Cure heal on the bench of Pokémon that do not come back, the moves of a foe that
-  turned into one of them; of weather and screens that a hidden item may prolong, the lengths that a spectator expects
-  must hold the true one;
-- who stayed at home, if not all that were brought are seen, and who was crowned for being there; also marked;
+- their consequences, if there are any: moves that a choice item, Assault Vest or Gorilla Tactics forbids, HP and status
+  that Regenerator and Natural Cure heal on the bench for Pokémon that do not return, the moves of an opponent that
+  transformed into one of them; for weather and screens that a hidden item may extend, the duration that a spectator
+  expects must contain the true one;
+- which Pokémon were not brought, if not all brought ones are seen, and forme changes that depend on it; also marked;
 - the order of moves and, without a team preview, of Pokémon: both are matched by name before they are compared;
-- who holds a Sticky Barb, which goes from one to another without a line;
-- seats with a Zoroark where there is no team preview, since nothing need ever show it;
-- PP that Pressure may have cost in doubles, where a line does not name all targets, and how many a Pokémon may have at
-  most that turned into another before the fifth generation, which goes by the order of moves;
-- whether Outrage and its like go on, and whether a hidden ability traps, where nothing shows it: such requests are
-  marked as unsure, and their masks and what is bound are not compared;
-- choices that were refused for hidden reasons and made again: only the last one is public.
+- the holder of a Sticky Barb, which changes without a log line;
+- seats with a Zoroark in formats without a team preview, since the log may never show it;
+- PP that Pressure may have cost in doubles, where a line does not name all targets, and the maximum PP of a transformed
+  Pokémon before the fifth generation, which depends on the order of moves;
+- whether Outrage and similar moves continue, and whether a hidden ability traps, if the log does not show it: such
+  requests are marked as unsure, and their masks and restrictions are not compared;
+- choices that were refused for hidden reasons and repeated: only the last one is public.
 """
 
 import json
@@ -53,24 +53,24 @@ from nemesis.games.pokemon.views.layout import POKEMON, POSITION
 FORMATS = ("gen1ou", "gen9ou", "gen9vgc2025regi")
 BATTLES, QUICK_BATTLES = 1000, 10
 _SLOTS = 32
-_MOST_EXAMPLES = 20
-_TIMES = re.compile(r"^\|t:\|.*\n", re.MULTILINE)
+_MAX_EXAMPLES = 20
+_TIME_STAMPS = re.compile(r"^\|t:\|.*\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Battles that are read back."""
+    """A kind of battles that are read back."""
 
     format: str
     kind: str = ""
-    share: float = 1.0  # of the battles that a format has
+    share: float = 1.0  # of the number of battles of a format
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 VARIANTS = (
     *(Variant(name) for name in FORMATS),
     Variant("gen9vgc2025regi", "closed sheets", 0.3, {"open_team_sheets": False}),
-    # No team set ships for it, but many singles teams are legal there, and its sides have six Pokémon, not four.
+    # It has no shipped teams, but many singles teams are legal in it, and its sides have six Pokémon instead of four.
     Variant("gen9doublesou", "teams of gen9ou", 0.1, {"teams": "gen9ou", "invalid_teams": "skip"}),
     Variant("gen9randombattle", share=0.1),
     Variant("gen9randomdoublesbattle", share=0.1),
@@ -84,7 +84,7 @@ class Truth:
 
     view: Row
     mask: BoolArray
-    action: int  # the last, if one was refused for hidden reasons and had to be made again
+    action: int  # the last one, if earlier ones were refused for hidden reasons
 
 
 @dataclass
@@ -93,29 +93,29 @@ class Tally:
 
     battles: int = 0
     unread: Counter[str] = field(default_factory=Counter)
-    unfollowed: int = 0  # seats
+    unfollowed: int = 0  # seats that were not read
     decisions: int = 0
     known: int = 0
     wrong: int = 0
-    possible: int = 0  # decisions of whose choice something is known
-    impossible: int = 0  # of those, where it was another
+    possible: int = 0  # decisions whose action is known in part
+    impossible: int = 0  # of those, decisions with another action
     contradictions: Counter[str] = field(default_factory=Counter)
-    legal: int = 0  # actions, as read or in truth
+    legal: int = 0  # actions, as read or in the battle
     legal_compared: int = 0
     masks_wrong: int = 0
-    numbers: int = 0  # of true views, noughts aside
+    numbers: int = 0  # of true views that are not zero
     numbers_compared: int = 0
     views_wrong: Counter[str] = field(default_factory=Counter)  # by field
     examples: list[str] = field(default_factory=list)
 
     @property
     def problems(self) -> list[str]:
-        """What differed, and what could not be measured, as sentences."""
+        """Sentences about what differed and what could not be measured."""
         measured = {"decision": self.decisions, "known choice": self.known, "mask": self.legal_compared}
-        return self.examples + [f"not one {name} was compared." for name, count in measured.items() if not count]
+        return self.examples + [f"no {name} was compared." for name, count in measured.items() if not count]
 
     def note(self, text: str) -> None:
-        if len(self.examples) < _MOST_EXAMPLES:
+        if len(self.examples) < _MAX_EXAMPLES:
             self.examples.append(text)
 
 
@@ -126,7 +126,7 @@ def main() -> None:
         "--formats",
         nargs="+",
         metavar="F",
-        help=f"Showdown format ids (default: several; quickly: {', '.join(FORMATS)})",
+        help=f"Showdown format ids (default: several; quick: {', '.join(FORMATS)})",
     )
     options = parser.parse_args()
     battles = options.battles or (QUICK_BATTLES if options.quick else BATTLES)
@@ -143,18 +143,18 @@ def main() -> None:
     if options.json:
         write_json(options.json, rows)
     if problems:
-        raise MeasurementError("Replays are not read as the battles were:\n" + "\n".join(problems))
+        raise MeasurementError("Replays are not read correctly:\n" + "\n".join(problems))
 
 
 def _chosen(formats: Sequence[str] | None) -> list[Variant]:
     if formats is None:
         return list(VARIANTS)
-    others = [Variant(name) for name in formats if name not in {one.format for one in VARIANTS}]
-    return [one for one in VARIANTS if one.format in formats] + others
+    others = [Variant(name) for name in formats if name not in {variant.format for variant in VARIANTS}]
+    return [variant for variant in VARIANTS if variant.format in formats] + others
 
 
 def figures(tally: Tally) -> dict[str, Any]:
-    """Return one row of the table."""
+    """Return a row of the table."""
     return {
         "battles": tally.battles,
         "unread": sum(tally.unread.values()),
@@ -173,12 +173,12 @@ def figures(tally: Tally) -> dict[str, Any]:
 
 
 def round_trip(variant: Variant, battles: int, seed: int) -> dict[str, Tally]:
-    """Play, write, read back and compare battles, once for each way to read them."""
+    """Play battles, write them as replays, and compare each way of reading with the truth."""
     game = open_game(f"pokemon:{variant.format}", {"pokemon": PokemonSettings(split="all", **variant.settings)})
     assert isinstance(game, PokemonGame)  # noqa: S101
     with tempfile.TemporaryDirectory() as folder:
         truths, logs = play(game, battles, seed, Path(folder))
-    untimed = {match: _TIMES.sub("", log) for match, log in logs.items()}
+    untimed = {match: _TIME_STAMPS.sub("", log) for match, log in logs.items()}
     with closing(game.replay_reader()) as reader:
         told = _read_back(reader, logs, truths, game)
         usage = Usage()
@@ -200,7 +200,7 @@ def _read_back(
 def play(
     game: PokemonGame, battles: int, seed: int, folder: Path
 ) -> tuple[dict[tuple[int, int], list[Truth]], dict[int, str]]:
-    """Let a random and a scripted player meet; returns the decisions of each match and seat, and the public logs."""
+    """Play random against scripted play; returns the decisions by match and seat, and the public logs by match."""
     generator = np.random.default_rng(seed)
     scripted = game.scripted["greedy"]
     refusals = POSITION.column("refusals")
@@ -212,13 +212,13 @@ def play(
         while len(logs) < battles:
             waiting, results = pool.recv()
             for match, returns in zip(results.match.tolist(), results.returns, strict=True):
-                if returns.any():  # it was played to its end
+                if returns.any():  # it was completed
                     page = pool.save_replay(match, folder, ("One", "Other"))
                     logs[match] = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))["log"]
             actions = np.argmax(generator.random(waiting.mask.shape) * waiting.mask, axis=1)
-            cunning = (waiting.match % 2 == 0) & (waiting.seat == waiting.match // 2 % 2)
-            if cunning.any():
-                actions[cunning] = scripted(waiting.view[cunning], waiting.mask[cunning], generator)
+            is_scripted = (waiting.match % 2 == 0) & (waiting.seat == waiting.match // 2 % 2)
+            if is_scripted.any():
+                actions[is_scripted] = scripted(waiting.view[is_scripted], waiting.mask[is_scripted], generator)
             for row, action in enumerate(actions.tolist()):
                 decisions = truths.setdefault((int(waiting.match[row]), int(waiting.seat[row])), [])
                 if waiting.view[row, refusals]:
@@ -232,7 +232,7 @@ def play(
 def compare(
     battle: ReplayBattle | ReplayError, truths: dict[tuple[int, int], list[Truth]], game: PokemonGame, tally: Tally
 ) -> None:
-    """Compare a battle that was read with what it was."""
+    """Compare a battle as read with the truth."""
     tally.battles += 1
     if isinstance(battle, ReplayError):
         tally.unread[battle.reason] += 1
@@ -243,13 +243,15 @@ def compare(
         tally.note(f"match {battle.id}: {problem}")
     for seat, read in enumerate(battle.seats):
         truth = truths[int(battle.id), seat]
-        # Without a team preview, nothing may ever show that somebody was in the shape of another.
-        veiled = not game.format.preview and _has_illusion(truth[0].view)
-        if read is None or veiled:
+        # Without a team preview, the log may never show that a Pokémon was disguised.
+        disguised = not game.format.preview and _has_illusion(truth[0].view)
+        if read is None or disguised:
             tally.unfollowed += 1
         elif len(read.action) != len(truth):
             tally.unread["decisions"] += 1
-            tally.note(f"match {battle.id}, seat {seat}: {len(read.action)} decisions were read, but {len(truth)} made")
+            tally.note(
+                f"match {battle.id}, seat {seat}: {len(read.action)} decisions were read instead of {len(truth)}"
+            )
         else:
             for number, true in enumerate(truth):
                 where = f"match {battle.id}, seat {seat}, turn {true.view[POSITION.column('turn')]}, decision {number}"
@@ -274,8 +276,8 @@ def _compare_decision(
     possible = np.unpackbits(read.possible[number], count=space.size)
     if possible.any():
         tally.possible += 1
-        # A move that the log never tells may not even be offered.
-        if pair.told[true.action] and true.action not in index[np.flatnonzero(possible)]:
+        # A move that the log never reveals may be missing among the actions.
+        if pair.revealed[true.action] and true.action not in index[np.flatnonzero(possible)]:
             tally.impossible += 1
             tally.note(f"{where}: {space.describe(true.action)} is not possible as read")
     mask = np.zeros_like(true.mask)
@@ -285,11 +287,11 @@ def _compare_decision(
     differing = np.flatnonzero((mask != true.mask) & pair.comparable)
     if len(differing):
         tally.masks_wrong += 1
-        tally.note(f"{where}: masks differ at {[space.describe(int(one)) for one in differing[:3]]}")
+        tally.note(f"{where}: masks differ at {[space.describe(int(action)) for action in differing[:3]]}")
     tally.numbers, tally.numbers_compared = np.add((tally.numbers, tally.numbers_compared), pair.numbers).tolist()
-    for name, told in pair.differences():
+    for name, difference in pair.differences():
         tally.views_wrong[name] += 1
-        tally.note(f"{where}: {name} {told}")
+        tally.note(f"{where}: {name} {difference}")
 
 
 def _has_illusion(view: Row) -> bool:

@@ -1,6 +1,6 @@
-"""What every benchmark shares: its options, its table, its JSON file and its exit code.
+"""What all benchmarks share: options, tables, JSON files and exit codes.
 
-The JSON file holds the command, the date and the machine beside the rows, so that a figure can be quoted from it alone.
+A JSON file holds the command, the date and the machine besides the figures, so that these can be quoted from it alone.
 """
 
 import argparse
@@ -23,32 +23,32 @@ Row: TypeAlias = Mapping[str, Any]
 
 
 class MeasurementError(UserError):
-    """The benchmark cannot measure what it claims to."""
+    """A benchmark cannot measure what it claims to measure."""
 
 
 def option_parser(description: str) -> argparse.ArgumentParser:
-    """Return a parser of --json, --quick and --seed, to which a benchmark may add its own options."""
+    """Return a parser with --json, --quick and --seed, to which a benchmark adds its own options."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=_writable, metavar="FILE", help="write the figures to this file too")
-    parser.add_argument("--quick", action="store_true", help="measure less, in under a minute")
+    parser.add_argument("--json", type=_writable, metavar="FILE", help="also write the figures to this file")
+    parser.add_argument("--quick", action="store_true", help="measure less, to see that it works")
     parser.add_argument("--seed", type=int, default=0, help="seed of everything that is random (default: 0)")
     return parser
 
 
 def print_table(title: str, rows: Sequence[Row]) -> None:
-    """Print rows that have the same keys; the keys are the head of the table."""
+    """Print rows that have the same keys; the keys are the column heads."""
     table = Table(title=title, title_justify="left", caption=machine(), caption_justify="left")
     for key in rows[0]:
         numeric = isinstance(rows[0][key], int | float)
         table.add_column(key.replace("_", " "), justify="right" if numeric else "left")
     for row in rows:
         table.add_row(*(_shown(value) for value in row.values()))
-    # A pipe or a file has no width to fit into, and cut figures would be worthless.
+    # A pipe or a file has no width, and truncated figures would be worthless.
     Console(width=None if sys.stdout.isatty() else 160, highlight=False).print(table)
 
 
 def write_json(path: Path, rows: Sequence[Row]) -> None:
-    """Write the rows and where they come from."""
+    """Write rows and where they come from."""
     write_figures(path, {"rows": [dict(row) for row in rows]})
 
 
@@ -63,8 +63,19 @@ def write_figures(path: Path, figures: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
 
+def progress(line: str) -> None:
+    """Print what is being measured now."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def warn_if_busy() -> None:
+    """Print a warning if other processes use the machine."""
+    if (load := os.getloadavg()[0]) > 0.5:
+        progress(f"The machine is already busy (load {load:.1f}), so the figures will be too low.")
+
+
 def machine() -> str:
-    """Return in one line what the figures were measured on."""
+    """Describe in one line what the figures were measured on."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     threads = torch.get_num_threads()
     return (
@@ -74,20 +85,22 @@ def machine() -> str:
 
 
 def run(benchmark: Callable[[], None]) -> NoReturn:
-    """Run a benchmark and end the process: 0 when it measured, 1 with a sentence when it could not."""
+    """Run a benchmark and exit: 0 when it measured, 1 with a sentence when it could not, 130 when interrupted."""
     try:
         benchmark()
     except UserError as error:
         print(error, file=sys.stderr)
         sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
     sys.exit(0)
 
 
 def _writable(text: str) -> Path:
-    """Refuse a path that cannot be written before the measuring, not after it."""
+    """Refuse a path that cannot be written before the measurement, not after it."""
     path = Path(text)
     if path.is_dir() or not path.absolute().parent.is_dir():
-        raise argparse.ArgumentTypeError(f"{text} is not a file in an existing folder.")
+        raise argparse.ArgumentTypeError(f"{text} cannot be written; name a file in an existing folder.")
     return path
 
 

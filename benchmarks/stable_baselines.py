@@ -1,7 +1,7 @@
-"""RecurrentPPO of stable-baselines3-contrib on an OpenSpiel game, built to the size of a Nemesis policy.
+"""RecurrentPPO of stable-baselines3-contrib on an OpenSpiel game, with the size of a Nemesis policy.
 
 The peer's network is ours without its layer norms: a linear encoder with ReLU, one LSTM layer that actor and critic
-share, linear heads. An environment is one seat of one match at a time, each seat in turn, against random play.
+share, linear heads. An environment is one seat of one match at a time, alternating seats, against random play.
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ class SeatEnvironment(gymnasium.Env[Observation, np.int64]):
 
     def step(self, action: np.int64) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         legal = self._state.legal_actions()
-        # RecurrentPPO knows no masks, so an illegal action becomes a legal one.
+        # RecurrentPPO does not support masks, so an illegal action is replaced by a legal one.
         self._state.apply_action(int(action) if action in legal else legal[int(action) % len(legal)])
         self._play_others()
         ended = self._state.is_terminal()
@@ -58,7 +58,7 @@ class SeatEnvironment(gymnasium.Env[Observation, np.int64]):
     def _play_others(self) -> None:
         state = self._state
         while not state.is_terminal() and state.current_player() != self._seat:
-            # Chance too is uniform in the games measured here.
+            # Chance is uniform too in the games measured here.
             legal = state.legal_actions()
             state.apply_action(legal[int(self._random.random() * len(legal))])
 
@@ -67,7 +67,7 @@ class SeatEnvironment(gymnasium.Env[Observation, np.int64]):
 
 
 class Encoder(BaseFeaturesExtractor):
-    """Views to vectors, as our own encoder of OpenSpiel games does it."""
+    """Maps views to vectors, as our own encoder of OpenSpiel games does."""
 
     def __init__(self, observation_space: spaces.Box, features_dim: int) -> None:
         super().__init__(observation_space, features_dim)
@@ -78,7 +78,7 @@ class Encoder(BaseFeaturesExtractor):
 
 
 def recurrent_ppo(game: str, width: int, slots: int, decisions: int, config: PPOConfig, seed: int) -> RecurrentPPO:
-    """Return the peer, with the settings of our PPO and so many decisions an update."""
+    """Return the peer, with the settings of our PPO and so many decisions per update."""
     opened = pyspiel.load_game(game)
     environments: list[Callable[[], gymnasium.Env[Any, Any]]] = [
         partial(SeatEnvironment, opened, seed + number) for number in range(slots)

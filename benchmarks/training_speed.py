@@ -1,16 +1,14 @@
-"""How fast a whole training loop runs, simulation, inference and learning together, beside the same loop on poke-env.
+"""How fast a whole training loop runs, simulation, inference and learning together, compared to poke-env.
 
 Both sides have the whole machine, the same teams, the same network and the same PPO, and learn in updates of the same
 size:
-  nemesis     a run as `nemesis train` makes it, in one process or with an actor beside the learner, the better counts
-  poke-env    0.16.1 on a local Showdown server of the same npm package: all battles that wait are decided in one call,
-              and PPO learns from what has ended (poke_env_trainer.py); in the better of several settings
-A decision is one answer of one seat to one request. Only decisions of battles that ended are learned from, on both
-sides. `learner_waits` is the share of the clock in which our learner had nothing to learn from.
+  nemesis     a run as `nemesis train` makes it, in one process or with an actor beside the learner; the faster counts
+  poke-env    0.16.1 on a local Showdown server of the same npm package: all waiting battles are decided in one call,
+              and PPO learns from finished ones (poke_env_trainer.py); the fastest of several settings counts
+A decision is one answer of one seat to one request. Both sides learn only from battles that ended. `learner_waits` is
+the share of wall time in which our learner had nothing to learn from. `--no-peer` measures our side alone.
 """
 
-import os
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -23,7 +21,15 @@ import torch
 
 from benchmarks.pokemon_peer import Setting, peer_rates
 from benchmarks.pokemon_speed import format_teams
-from benchmarks.report import MeasurementError, option_parser, print_table, run, write_figures
+from benchmarks.report import (
+    MeasurementError,
+    option_parser,
+    print_table,
+    progress,
+    run,
+    warn_if_busy,
+    write_figures,
+)
 from nemesis.core.config import build_config
 from nemesis.games.pokemon.formats import find_format
 from nemesis.training.config import RunConfig
@@ -33,7 +39,7 @@ FORMATS = ("gen9vgc2025regi", "gen1ou")
 ACTORS = (0, 1)
 SETTINGS = (Setting(1, 1, 50), Setting(2, 1, 100))
 LOOP: dict[str, Any] = {
-    "collection": {"slots": 128, "decisions": 4096, "staleness": 100},  # nothing that was played is left out
+    "collection": {"slots": 128, "decisions": 4096, "staleness": 100},  # so that no decision is discarded
     "policy": {"width": 80, "layers": 2},
     "learner": {"algorithm": "ppo", "minibatch": 1024},
     "pokemon": {"split": "all", "turn_limit": 1000},
@@ -43,11 +49,11 @@ LOOP: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Seconds to spend on each measure."""
+    """How long each measurement takes."""
 
-    warm_up: float
+    warm_up: float  # seconds
     seconds: float
-    decisions: int  # in an update
+    decisions: int  # of an update
 
 
 FULL = Budget(warm_up=30, seconds=60, decisions=4096)
@@ -56,12 +62,12 @@ QUICK = Budget(warm_up=3, seconds=8, decisions=512)
 
 @dataclass(frozen=True, slots=True)
 class LoopSpeed:
-    """What a run did in a measured time, by the second."""
+    """What a run did per second."""
 
     decisions: float
     battles: float
     updates: float
-    learner_waits: float  # share of the clock
+    learner_waits: float  # share of wall time
 
 
 def main() -> None:
@@ -69,28 +75,56 @@ def main() -> None:
     parser.add_argument(
         "--formats", nargs="+", metavar="FORMAT", help=f"what to measure (default: {' '.join(FORMATS)})"
     )
+    parser.add_argument("--no-peer", action="store_true", help="measure our loop only, not the one on poke-env")
     options = parser.parse_args()
-    if (load := os.getloadavg()[0]) > 0.5:
-        _say(f"The machine is busy already (load {load:.1f}); figures taken now are too low on both sides.")
+    warn_if_busy()
     formats: Sequence[str] = options.formats or (FORMATS[:1] if options.quick else FORMATS)
     budget = QUICK if options.quick else FULL
-    figures = {name: measure(find_format(name).id, budget, options.seed) for name in formats}
+    figures = {
+        name: measure(find_format(name).id, budget, options.seed, with_peer=not options.no_peer) for name in formats
+    }
     names = ("poke_env", "nemesis", "ratio", "learner_waits", "poke_env_battles", "nemesis_battles", "actors")
     print_table(
-        "Decisions a second of a whole training loop",
-        [{"format": name} | {key: row[key] for key in names} for name, row in figures.items()],
+        "Decisions per second of a whole training loop",
+        [{"format": name} | {key: row[key] for key in names if key in row} for name, row in figures.items()],
     )
     if options.json:
         write_figures(options.json, {"formats": figures})
 
 
-def measure(battle_format: str, budget: Budget, seed: int) -> dict[str, Any]:
+def measure(battle_format: str, budget: Budget, seed: int, *, with_peer: bool) -> dict[str, Any]:
     """Return all figures of a format."""
-    ours: dict[int, LoopSpeed] = {}
+    figures = _our_figures(battle_format, budget, seed)
+    if with_peer:
+        figures |= _peer_figures(battle_format, budget, seed)
+        figures["ratio"] = figures["nemesis"] / figures["poke_env"]
+    return figures
+
+
+def loop_config(battle_format: str, actors: int, budget: Budget, seed: int) -> RunConfig:
+    """Return the settings of the loop, which both sides share except for the actors."""
+    collection = LOOP["collection"] | {"actors": actors, "decisions": budget.decisions}
+    return build_config(RunConfig, LOOP | {"game": f"pokemon:{battle_format}", "seed": seed, "collection": collection})
+
+
+def _our_figures(battle_format: str, budget: Budget, seed: int) -> dict[str, Any]:
+    speeds: dict[int, LoopSpeed] = {}
     for actors in ACTORS:
-        _say(f"{battle_format}: our loop with {actors or 'no'} actor beside the learner …")
-        ours[actors] = _loop_speed(loop_config(battle_format, actors, budget, seed), budget)
-    _say(f"{battle_format}: the loop on poke-env …")
+        progress(f"{battle_format}: our loop with {actors or 'no'} actor beside the learner …")
+        speeds[actors] = _loop_speed(loop_config(battle_format, actors, budget, seed), budget)
+    actors, best = max(speeds.items(), key=lambda pair: pair[1].decisions)
+    return {
+        "nemesis": best.decisions,
+        "learner_waits": best.learner_waits,
+        "actors": actors,
+        "nemesis_battles": best.battles,
+        "nemesis_updates": best.updates,
+        "nemesis_by_actors": {str(count): speed.decisions for count, speed in speeds.items()},
+    }
+
+
+def _peer_figures(battle_format: str, budget: Budget, seed: int) -> dict[str, Any]:
+    progress(f"{battle_format}: the loop on poke-env …")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "config.json"
         file.write_text(loop_config(battle_format, 0, budget, seed).model_dump_json(), encoding="utf-8")
@@ -102,29 +136,15 @@ def measure(battle_format: str, budget: Budget, seed: int) -> dict[str, Any]:
             budget.warm_up,
             budget.seconds,
         )
-    peer = max(rates.values(), key=lambda one: one["decisions"])
+    peer = max(rates.values(), key=lambda rate: rate["decisions"])
     if not peer["learned"]:
-        raise MeasurementError(f"The loop on poke-env did not come to an update in {budget.seconds:.0f} s.")
-    actors, best = max(ours.items(), key=lambda pair: pair[1].decisions)
+        raise MeasurementError(f"The loop on poke-env completed no update in {budget.seconds:.0f} s.")
     return {
         "poke_env": peer["decisions"],
-        "nemesis": best.decisions,
-        "ratio": best.decisions / peer["decisions"],
-        "learner_waits": best.learner_waits,
-        "actors": actors,
-        "nemesis_battles": best.battles,
-        "nemesis_updates": best.updates,
-        "nemesis_by_actors": {str(count): speed.decisions for count, speed in ours.items()},
         "poke_env_battles": peer["battles"],
         "poke_env_learned": peer["learned"],
-        "poke_env_by_setting": {str(setting): one["decisions"] for setting, one in rates.items()},
+        "poke_env_by_setting": {str(setting): rate["decisions"] for setting, rate in rates.items()},
     }
-
-
-def loop_config(battle_format: str, actors: int, budget: Budget, seed: int) -> RunConfig:
-    """Return the settings of the loop, the same for both sides but for the actors."""
-    collection = LOOP["collection"] | {"actors": actors, "decisions": budget.decisions}
-    return build_config(RunConfig, LOOP | {"game": f"pokemon:{battle_format}", "seed": seed, "collection": collection})
 
 
 def _loop_speed(config: RunConfig, budget: Budget) -> LoopSpeed:
@@ -148,10 +168,6 @@ def _step_for(training: Run, seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         training.step()
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ class Decisions:
     seat: IntArray  # (n,)
     view: npt.NDArray[Any]  # (n, view)
     mask: PackedMask  # (n, byte) the legal actions, packed
-    reward: FloatArray | None = None  # (n,) that the seat got since its last decision, in units of the utility scale
+    reward: FloatArray | None = None  # (n,) that the seat got since its last decision, in the unit of returns
 
     def __len__(self) -> int:
         return len(self.match)
@@ -146,7 +146,7 @@ class MatchPool(Protocol):
         ...
 
     def send(self, actions: IntArray) -> None:
-        """Answer the decisions of the last `recv`, row by row, even if there are none."""
+        """Answer the decisions of the last `recv`, row by row, even if there are none; the array stays the caller's."""
         ...
 
     def snapshot(self) -> Arrays:

@@ -1,13 +1,15 @@
-"""The registry of game families: those of this package, and those that installed packages bring as entry points."""
+"""The registry of game families: the packages beside this file, and what installed packages bring as entry points."""
 
 import logging
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import entry_points
+from pkgutil import iter_modules
 from typing import Any
 
 from pydantic import ValidationError
 
+from nemesis import games
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
 from nemesis.core.family import Family
@@ -16,7 +18,6 @@ from nemesis.core.plugins import import_attribute, is_import
 from nemesis.core.settings import Settings
 
 GROUP = "nemesis.games"
-_BUILT_IN = ("nemesis.games.openspiel:FAMILY", "nemesis.games.pokemon:FAMILY")
 _log = logging.getLogger(__name__)
 
 
@@ -24,9 +25,10 @@ _log = logging.getLogger(__name__)
 def families() -> Mapping[str, Family]:
     """Return all registered families by name; an entry point that does not load is left out with a warning."""
     found: dict[str, Family] = {}
-    for name in _BUILT_IN:
-        family: Family = import_attribute(name)
-        found[family.name] = family
+    for module in iter_modules(games.__path__):
+        if module.ispkg:
+            family: Family = import_attribute(f"{games.__name__}.{module.name}:FAMILY")
+            found[family.name] = family
     for point in entry_points(group=GROUP):
         try:
             family = point.load()
@@ -53,7 +55,7 @@ def is_imported(game: str) -> bool:
 def open_game(
     name: str, settings: Mapping[str, Settings] | None = None, game_settings: Mapping[str, Any] | None = None
 ) -> Game:
-    """Return the game of a name such as `openspiel:leduc_poker`, `pokemon:gen1ou` or `my_module:MyGame`.
+    """Return the game of a name such as `openspiel:leduc_poker` or `my_module:MyGame`.
 
     `settings` are those of families, by name; a family that is not among them has its defaults. `game_settings` are
     those of a game that is named as module:attribute.

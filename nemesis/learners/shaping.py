@@ -7,17 +7,24 @@ since what a seat gains by it, it loses again at the end; it only learns sooner 
 computed from the views of episodes; `returns.rewards_of` turns it into rewards.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import Game, ShapedGame
+from nemesis.core.game import FloatArray, Game, ShapedGame
+from nemesis.core.plugins import import_attribute, is_import
 from nemesis.core.schedule import Schedule
 from nemesis.core.settings import Settings
 from nemesis.core.trajectory import Trajectories
+
+
+Potential: TypeAlias = Callable[[npt.NDArray[Any]], FloatArray]
+"""view (n, view) → potential (n,), from −1 to 1."""
 
 
 class RewardConfig(Settings):
@@ -30,7 +37,9 @@ class RewardConfig(Settings):
         Schedule(start=1.0, end=0.0), description="hybrid: weight of the shaping, a number or a schedule"
     )
     weights: dict[str, Annotated[float, Field(ge=0)]] = Field(
-        {}, description="weights of the game's potentials, by name; the others keep the game's default weights"
+        {},
+        description="weights of the game's potentials by name, the others keep their default weights; and of functions "
+        "of your own as module:attribute, view (n, view) → potential (n,)",
     )
 
 
@@ -39,33 +48,42 @@ class RewardShaping:
 
     def __init__(self, config: RewardConfig, game: Game) -> None:
         self._config = config
-        self._game: ShapedGame | None = None
+        self._game = game if isinstance(game, ShapedGame) else None
+        self._imported: dict[str, Potential] = {}
         if config.kind == "sparse":
             return
-        if not isinstance(game, ShapedGame):
-            raise UserError(
-                f"reward.kind={config.kind} needs a game with potentials, and {game.spec.name} has none; "
-                "use reward.kind=sparse."
-            )
+        own = self._game.potentials if self._game else {}
         for name in config.weights:
-            if name not in game.potentials:
+            if name not in own and is_import(name):
+                self._imported[name] = import_attribute(name)
+            elif name not in own:
                 raise UserError(
-                    f"reward.weights.{name} is not a potential of {game.spec.name}; "
-                    f"its potentials are {', '.join(game.potentials)}."
+                    f"reward.weights.{name} is not a potential of {game.spec.name}; its potentials are "
+                    f"{', '.join(own) or 'none'}, and a function of your own is written as module:attribute."
                 )
-        self._game = game
-        weights = {**game.potentials, **config.weights}
-        self._weights = np.array(list(weights.values()), dtype=np.float32)
+        weights = {**own, **config.weights}
+        if not weights:
+            raise UserError(
+                f"reward.kind={config.kind} needs potentials, and {game.spec.name} has none; use reward.kind=sparse, or "
+                "name a function of your own in reward.weights as module:attribute."
+            )
+        self._weights = np.array([weights[name] for name in (*own, *self._imported)], dtype=np.float32)
 
     def shape(self, trajectories: Trajectories, progress: float) -> Trajectories:
         """Return the episodes with w Φ of every view, at a progress of the run between 0 and 1."""
         weight = 1.0 if self._config.kind == "dense" else self._config.dense_weight.at(progress)
-        if self._game is None or weight == 0:
+        if self._config.kind == "sparse" or weight == 0:
             return trajectories
-        weights = np.float32(weight) * self._weights
-        potential = self._game.potential(trajectories.view) @ weights
+        potential = self._potential(trajectories.view, weight)
         if trajectories.final_view is None or trajectories.terminated is None:
             return replace(trajectories, potential=potential)
-        final_potential = self._game.potential(trajectories.final_view) @ weights
+        final_potential = self._potential(trajectories.final_view, weight)
         final_potential[trajectories.terminated] = 0.0
         return replace(trajectories, potential=potential, final_potential=final_potential)
+
+    def _potential(self, view: npt.NDArray[Any], weight: float) -> FloatArray:
+        """Return w Φ of views (n, view): (n,)."""
+        columns = [self._game.potential(view)] if self._game else []
+        columns += [np.asarray(function(view), dtype=np.float32)[:, None] for function in self._imported.values()]
+        potential: FloatArray = np.concatenate(columns, axis=1) @ (np.float32(weight) * self._weights)
+        return potential

@@ -6,15 +6,20 @@ import torch
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import SIDES, Game, OpponentModelGame
+from nemesis.core.plugins import import_attribute
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy, parameter_count
 
 
 def build_policy(game: Game, config: PolicyConfig) -> Policy:
     """Return a new policy for the game, its weights drawn from torch's global generator."""
-    has_opponent = isinstance(game, OpponentModelGame) and game.spec.seats == SIDES
-    opponent_model_head = game.opponent_model_head if has_opponent and isinstance(game, OpponentModelGame) else None
-    return Policy(game.encoder, game.action_head, config, opponent_model_head)
+    encoder, action_head = game.encoder, game.action_head
+    if config.encoder is not None:
+        network = import_attribute(config.encoder)(game)
+        encoder, action_head = network.encoder, network.action_head
+    paired = isinstance(game, OpponentModelGame) and game.spec.seats == SIDES
+    opponent_model_head = game.opponent_model_head if paired and isinstance(game, OpponentModelGame) else None
+    return Policy(encoder, action_head, config, opponent_model_head)
 
 
 def count_parameters(game: Game, config: PolicyConfig) -> int:

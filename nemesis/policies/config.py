@@ -16,7 +16,12 @@ class PolicyConfig(Settings):
     size: Size = Field(
         "micro",
         description="about 0.03M, 0.3M, 1M, 5M, 20M, 70M or 200M parameters at a few hundred actions; "
-        "Pokémon needs more for its tokens, 0.8M at micro",
+        "games with many entity tokens need more",
+    )
+    encoder: str | None = Field(
+        None,
+        description="module:attribute of a class (game) → encoder(width) and action_head(width) that replaces the "
+        "game's own; null takes the game's",
     )
     width: int | None = Field(None, ge=8, le=16384, multiple_of=8, description="features per decision, instead of size")
     layers: int | None = Field(None, ge=1, le=64, description="layers of the memory, instead of size")

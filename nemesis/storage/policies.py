@@ -17,6 +17,7 @@ from nemesis.core.errors import UserError
 from nemesis.core.game import Game
 from nemesis.core.plugins import check_imports
 from nemesis.games.config import GameConfig, game_config_of
+from nemesis.games.registry import is_imported
 from nemesis.policies.build import build_policy
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.play_style import DEFAULT_STYLE, PlayStyle
@@ -93,7 +94,7 @@ def find_policy(name: str | Path, *, allow_imports: bool = False) -> SavedPolicy
     if not path.is_file():
         return from_checkpoint(find_checkpoint(path), allow_imports=allow_imports)
     header = read_header(path)
-    check_imports(path, [header.game], allowed=allow_imports)
+    check_imports(path, _imports(header.game, header.policy), allowed=allow_imports)
     config = header.about.get("config")
     return SavedPolicy(
         path=path,
@@ -113,7 +114,7 @@ def from_checkpoint(checkpoint: Checkpoint, *, allow_imports: bool = False) -> S
     try:
         config, state = checkpoint.config, checkpoint.state
         policy = build_config(PolicyConfig, config["policy"])
-        check_imports(checkpoint.path, game_config_of(config).imports(), allowed=allow_imports)
+        check_imports(checkpoint.path, _imports(str(config["game"]), policy), allowed=allow_imports)
         view_version, decisions = str(state["view_version"]), int(state["decisions"])
     except (LookupError, TypeError, ValueError) as error:
         if isinstance(error, UserError):
@@ -214,6 +215,11 @@ def check_shapes(where: str, ours: Mapping[str, Tensor], theirs: Mapping[str, Te
                 f"{where} has another shape: {name} is {tuple(theirs[name].shape)} there and {tuple(tensor.shape)} "
                 f"here. {remedy}."
             )
+
+
+def _imports(game: str, policy: PolicyConfig) -> list[str]:
+    """Return the names of code that opening a policy imports."""
+    return [*([game] if is_imported(game) else []), *([policy.encoder] if policy.encoder else [])]
 
 
 def _part_names(weights: Mapping[str, Tensor]) -> str:

@@ -165,7 +165,8 @@ class RunConfig(GameConfig):
         """Return the names of code that this config imports."""
         learner = [self.learner.name] if isinstance(self.learner, ImportedLearnerConfig) else []
         opponents = [*(self.opponents.scripted or ()), *(self.evaluation.opponents or ())]
-        return [*super().imports(), *learner, *filter(is_import, [*opponents, *self.reward.weights])]
+        encoder = [self.policy.encoder] if self.policy.encoder else []
+        return [*super().imports(), *learner, *encoder, *filter(is_import, [*opponents, *self.reward.weights])]
 
     @model_validator(mode="after")
     def _opponents_fit(self) -> "RunConfig":

@@ -1,4 +1,4 @@
-"""Pokémon benchmarks: the peer plays on a server that only this machine reaches, and a soak sees what it is for."""
+"""Pokémon benchmarks: the peer plays on a local server, and the soak test detects what it is meant to."""
 
 import socket
 from collections import Counter
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.pokemon_peer import Setting, poke_env_speed
-from benchmarks.pokemon_soak import SAMPLES, Sample, judge, memory_growth, soak
+from benchmarks.pokemon_soak import SAMPLES, Sample, check, memory_growth, soak
 from benchmarks.pokemon_speed import Budget, measure, open_pool, random_actions
 from benchmarks.report import MeasurementError
 from nemesis.core.game import EndReason
@@ -18,7 +18,7 @@ from nemesis.deploy.pokemon.showdown_server import showdown_server
 LOOPBACK = "0100007F"  # 127.0.0.1 as the kernel lists it
 
 
-def test_server_is_reached_from_this_machine_only_and_ends():
+def test_server_accepts_local_connections_only_and_stops():
     with showdown_server(simulators=1) as websocket:
         port = urlsplit(websocket).port
         assert port is not None
@@ -27,7 +27,7 @@ def test_server_is_reached_from_this_machine_only_and_ends():
         socket.create_connection(("127.0.0.1", port), timeout=5)
 
 
-def test_peer_counts_the_best_of_its_settings():
+def test_speeds_of_the_peer_start_with_the_fastest_setting():
     settings = (Setting(1, 1, 2), Setting(1, 1, 8))
     speeds = poke_env_speed("gen1randombattle", (), settings, warm_up=1, seconds=2)
     assert set(speeds) == set(settings)
@@ -46,7 +46,7 @@ def test_all_figures_of_a_format_are_measured():
     assert 50 < figures["host_memory_mb"] < 500
 
 
-def test_random_actions_are_legal_and_all_as_likely():
+def test_random_actions_are_legal_and_uniform():
     mask = np.zeros((4000, 7), dtype=np.bool_)
     mask[:, [1, 4, 6]] = True
     mask[::2, 4] = False
@@ -56,7 +56,7 @@ def test_random_actions_are_legal_and_all_as_likely():
     assert np.bincount(actions[::2], minlength=7)[[1, 6]] == pytest.approx(1000, abs=100)
 
 
-def test_soak_notes_memory_and_ends():
+def test_soak_samples_memory_and_end_reasons():
     pool = open_pool("gen1randombattle", hosts=2, slots=8, seed=0)
     try:
         samples, reasons = soak(pool, battles=SAMPLES, seed=0)
@@ -68,23 +68,23 @@ def test_soak_notes_memory_and_ends():
     assert all(len(sample.memory) == 3 and min(sample.memory) > 20 for sample in samples)
 
 
-def test_soak_passes_flat_memory_and_refuses_growth():
-    warm = [Sample(number, number, 1.0, (100.0 + 10 * min(number, 10), 200.0)) for number in range(SAMPLES)]
-    judge(memory_growth(warm), Counter({EndReason.PLAYED: 1}), kept_hosts=True)
+def test_soak_accepts_flat_memory_and_rejects_growth():
+    flat = [Sample(number, number, 1.0, (100.0 + 10 * min(number, 10), 200.0)) for number in range(SAMPLES)]
+    check(memory_growth(flat), Counter({EndReason.PLAYED: 1}), kept_hosts=True)
     growing = [Sample(number, number, 1.0, (100.0, 200.0 + 4 * number)) for number in range(SAMPLES)]
     with pytest.raises(MeasurementError, match="host 1"):
-        judge(memory_growth(growing), Counter({EndReason.PLAYED: 1}), kept_hosts=True)
+        check(memory_growth(growing), Counter({EndReason.PLAYED: 1}), kept_hosts=True)
 
 
-def test_soak_refuses_voided_battles_and_lost_hosts():
+def test_soak_rejects_voided_battles_and_lost_hosts():
     with pytest.raises(MeasurementError, match="2 by simulator failure"):
-        judge({"python": 0.0}, Counter({EndReason.SIMULATOR_FAILURE: 2, EndReason.TIE: 1}), kept_hosts=True)
+        check({"python": 0.0}, Counter({EndReason.SIMULATOR_FAILURE: 2, EndReason.TIE: 1}), kept_hosts=True)
     with pytest.raises(MeasurementError, match="host was lost"):
-        judge({"python": 0.0}, Counter({EndReason.PLAYED: 1}), kept_hosts=False)
+        check({"python": 0.0}, Counter({EndReason.PLAYED: 1}), kept_hosts=False)
 
 
 def _listening(port: int) -> list[str]:
-    """Return the addresses, as the kernel lists them, at which this machine listens on a port."""
+    """Return the addresses, as the kernel lists them, on which a port is open."""
     found = []
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/net/{table}").read_text(encoding="ascii").splitlines()[1:]:

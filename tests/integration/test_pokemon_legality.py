@@ -10,6 +10,7 @@ import subprocess
 import numpy as np
 import pytest
 
+from nemesis.core.masks import unpack_mask
 from nemesis.games.pokemon import node
 from nemesis.games.pokemon.formats import find_format
 from nemesis.games.pokemon.views.actions import TURNS, action_space
@@ -199,7 +200,7 @@ def test_permuted_mask_is_the_mask_of_the_permuted_request(ask, slots, brought):
         fainted += [False] * (6 - len(fainted))
         places.append(space.switch_places(np.array([fainted]), np.array([phase == "revival"]))[0])
     answers = ask(slots=slots, brought=brought, requests=[*requests, *permuted_requests])
-    masks = space.unpack(np.array([answer["packed"] for answer in answers], np.uint8))
+    masks = unpack_mask(np.array([answer["packed"] for answer in answers], np.uint8), space.size)
     assert masks[:120].any(axis=1).mean() > 0.8
     permuted, _ = space.permute(np.array(orders), masks[:120], np.zeros(120, np.int64), np.array(places))
     assert (permuted == masks[120:]).all()
@@ -246,7 +247,7 @@ def test_choosing_both_slots_keeps_one_gimmick_of_a_kind(ask):
     both, mega_and_z = 45 * 7 + 7, 45 * 7 + 5 + 3
     twins = request | {"active": [request["active"][0]] * 2}
     answers = ask(slots=2, brought=4, requests=[request, twins])
-    mixed, same = action_space(2, 4).unpack(np.array([answer["packed"] for answer in answers], np.uint8))
+    mixed, same = unpack_mask(np.array([answer["packed"] for answer in answers], np.uint8), action_space(2, 4).size)
     assert mixed[mega_and_z]
     assert not same[both]
     assert same[45 * 7 + 2]

@@ -149,7 +149,9 @@ def test_a_line_that_nobody_knows_is_counted_and_not_fatal():
     assert json.loads(run_script(script).stdout) == [3, [["-newthing", 2]]]
 
 
-@pytest.mark.parametrize(("old", "new", "complaint"), [("wish", "hope", "lacks fields"), ("", "luck", "does not write")])
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"), [("wish", "hope", "lacks fields"), ("", "luck", "does not write")]
+)
 def test_a_layout_with_other_fields_is_refused(old: str, new: str, complaint: str):
     script = """
         import { viewWriter } from './view/writer.js';

@@ -309,3 +309,22 @@ def test_a_minibatch_without_any_large_advantage_teaches_the_value_alone(algorit
     assert metrics["skipped_steps"] == 0
     assert torch.isfinite(weights(policy)).all()
     assert not torch.equal(weights(policy), weights(new_policy()))
+
+
+@pytest.mark.parametrize("settings", [{}, {"advantage": "vtrace"}])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_bootstrap_value_counts_as_a_result_of_the_same_height(algorithm: str, settings: dict[str, Any]):
+    data = stale_data()
+    terminated = np.arange(data.episodes) % 2 == 0
+    truncated = replace(
+        data,
+        terminated=terminated,
+        result=np.where(terminated, data.result, 0).astype(np.float32),
+        bootstrap=np.where(terminated, 0, data.result).astype(np.float32),
+    )
+    policies = []
+    for given in (data, truncated, replace(truncated, bootstrap=None)):
+        policies.append(new_policy())
+        build_learner(algorithm, policies[-1], **settings).update(given, progress=0.0)
+    assert torch.equal(weights(policies[0]), weights(policies[1]))
+    assert not torch.equal(weights(policies[0]), weights(policies[2]))

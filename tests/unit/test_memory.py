@@ -26,7 +26,7 @@ def build(kind: str) -> Memory:
     torch.manual_seed(0)
     memory = memory_core(PolicyConfig(memory=kind, width=WIDTH, layers=LAYERS, context=CONTEXT))
     with torch.no_grad():
-        for parameter in memory.parameters():  # strong enough that a forgotten decision shows
+        for parameter in memory.parameters():  # large enough that a missing decision shows
             parameter.mul_(2)
     return memory.double()
 
@@ -102,15 +102,15 @@ def test_gradients_of_steps_and_sequence_agree(memory: Memory):
         torch.testing.assert_close(stepped, sequence, rtol=1e-9, atol=1e-9)
 
 
-def test_a_zero_state_forgets_the_history(memory: Memory):
+def test_a_zero_state_has_no_history(memory: Memory):
     histories = random(2, TIME, WIDTH)
     x = random(1, WIDTH).expand(2, -1)
     _, state = run_steps(memory, histories, zeros(memory, 2))
-    remembered, _ = memory.step(x, state)
-    forgotten, _ = memory.step(x, torch.zeros_like(state))
-    torch.testing.assert_close(forgotten[0], forgotten[1])
+    with_history, _ = memory.step(x, state)
+    without, _ = memory.step(x, torch.zeros_like(state))
+    torch.testing.assert_close(without[0], without[1])
     if memory.state_size:
-        assert not torch.allclose(remembered[0], remembered[1], atol=1e-3)
+        assert not torch.allclose(with_history[0], with_history[1], atol=1e-3)
 
 
 def test_stepping_leaves_the_given_state_alone(memory: Memory):
@@ -142,7 +142,7 @@ def test_transformer_attention_depends_on_distance_not_on_the_number_of_decision
     )
 
 
-def test_transformer_attention_knows_the_order_of_decisions():
+def test_transformer_attention_depends_on_the_order_of_decisions():
     memory = build("transformer")
     x = random(1, 4, WIDTH)
     swapped = x[:, [1, 0, 2, 3]]

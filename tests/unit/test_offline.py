@@ -1,4 +1,4 @@
-"""Offline actor-critic: returns, weights, critics, and that weighting by advantage plays better than cloning."""
+"""Offline actor-critic: returns, weights, critics, and that weighting by advantage beats behaviour cloning."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -12,6 +12,8 @@ from learner_setups import build_learner, new_policy, own_data, stale_data, weig
 
 from nemesis.core.errors import UserError
 from nemesis.learners import offline
+from nemesis.learners.batch import to_batch
+from nemesis.learners.behaviour_cloning import terminated_decisions
 from nemesis.learners.offline import OfflineConfig
 from nemesis.learners.returns import gae, n_step
 from nemesis.play.matches import play
@@ -62,7 +64,7 @@ def test_one_step_is_td_without_traces():
     torch.testing.assert_close(n_step(reward, value, offsets, 0.8, 1), value + gae(reward, value, offsets, 0.8, 0.0))
 
 
-def test_without_weights_and_critic_it_is_cloning():
+def test_without_weights_and_critic_it_is_behaviour_cloning():
     clone = new_policy()
     build_learner("bc", clone, value_weight=0.0).update(stale_data(), 0.0)
     assert torch.equal(weights(learned(weighting="none", value_weight=0.0)), weights(clone))
@@ -86,7 +88,7 @@ def test_every_setting_changes_what_is_learned(change: dict[str, Any]):
     assert not torch.equal(weights(learned(**base)), weights(learned(**change)))
 
 
-def test_a_critic_of_actions_weighs_by_its_own_judgement():
+def test_a_critic_of_actions_weights_by_its_own_values():
     policy = new_policy(action_values=True)
     metrics = build_learner("offline", policy, critic="actions").update(stale_data(), 0.0)
     assert metrics["action_value_loss"] > 0
@@ -97,7 +99,7 @@ def test_a_critic_of_actions_weighs_by_its_own_judgement():
         learned(critic="actions")
 
 
-def test_a_critic_of_actions_learns_what_they_earn():
+def test_a_critic_of_actions_learns_their_returns():
     policy = new_policy(action_values=True)
     learner = build_learner("offline", policy, critic="actions", value_lambda=1.0, weighting="none")
     data = stale_data()
@@ -114,7 +116,7 @@ def test_further_discounts_have_values_of_their_own():
         learned(more_discounts=(0.9,))
 
 
-def test_unknown_actions_carry_rewards_but_are_not_copied():
+def test_unknown_actions_carry_rewards_but_are_not_imitated():
     data = stale_data()
     known = np.arange(data.decisions) % 2 == 0
     hidden = replace(data, known=known, action=np.where(known, data.action, -1))
@@ -125,15 +127,32 @@ def test_unknown_actions_carry_rewards_but_are_not_copied():
         assert torch.equal(weights(policy), weights(other))
 
 
-def test_results_that_did_not_come_by_play_reach_nobody():
+def test_results_of_episodes_that_did_not_terminate_are_ignored():
     data = stale_data()
-    is_counted = np.arange(data.episodes) % 2 == 0
-    turned = replace(data, terminated=is_counted, result=np.where(is_counted, data.result, -data.result))
+    terminated = np.arange(data.episodes) % 2 == 0
+    turned = replace(data, terminated=terminated, result=np.where(terminated, data.result, -data.result))
     for settings in ({}, {"critic": "actions"}, {"returns": "n_step"}):
         policy, other = (new_policy(action_values=True) for _ in range(2))
-        build_learner("offline", policy, **settings).update(replace(data, terminated=is_counted), 0.0)
+        build_learner("offline", policy, **settings).update(replace(data, terminated=terminated), 0.0)
         build_learner("offline", other, **settings).update(turned, 0.0)
         assert torch.equal(weights(policy), weights(other))
+
+
+@pytest.mark.parametrize("returns", ["lambda", "n_step"])
+def test_an_episode_that_did_not_terminate_ends_with_the_value_of_the_critic_itself(returns: str):
+    data = stale_data()
+    terminated = np.arange(data.episodes) % 2 == 0
+    bootstrap = np.where(terminated, 0, 0.9).astype(np.float32)
+    data = replace(data, terminated=terminated, bootstrap=bootstrap)
+    policy = new_policy()
+    batch = to_batch(data, 64, policy, CPU)
+    critic = batch.run_all(policy)
+    flags = terminated_decisions(data, CPU)
+    config = OfflineConfig.model_validate({"returns": returns, "discount": 0.9, "steps": 2})
+    targets = offline.estimate_targets(critic, batch, data, flags, config)
+    last = data.offsets[1:] - 1
+    torch.testing.assert_close(targets.value[last[~terminated]], critic.value[last[~terminated]])
+    torch.testing.assert_close(targets.value[last[terminated]], torch.from_numpy(data.result[terminated]))
 
 
 def test_shaping_reaches_the_critic():

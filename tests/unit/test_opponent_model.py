@@ -1,4 +1,4 @@
-"""Foresight: what the opponent does at the same moment is kept, and a policy learns to tell it."""
+"""Opponent models: the opponent's action of the same moment is stored, and a policy learns to predict it."""
 
 from dataclasses import replace
 from typing import Any
@@ -38,17 +38,17 @@ class OpenDuel(Duel):
         return np.where(view[:, 3:] > 0, -1, action[:, None] + 2).astype(np.int16)
 
     def opponent_model_head(self, width: int) -> nn.Module:
-        return DuelForesight(width)
+        return DuelOpponentModel(width)
 
 
-class DuelForesight(nn.Module):
+class DuelOpponentModel(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.think = nn.Linear(width, 8)
+        self.hidden = nn.Linear(width, 8)
         self.logits = nn.Linear(8, CLASSES)
 
     def forward(self, features: Tensor, context: None) -> Tensor:  # noqa: ARG002
-        return torch.relu(self.think(features)).unsqueeze(-2)
+        return torch.relu(self.hidden(features)).unsqueeze(-2)
 
 
 def new_policy(**settings: Any) -> Policy:
@@ -60,9 +60,9 @@ def new_policy(**settings: Any) -> Policy:
 def played(policy: Policy, decisions: int = 400, *, opponent_model: bool = True) -> Trajectories:
     game = OpenDuel()
     actor = PolicyPlayer(policy, 32, CPU, 0)
-    cast = Seating(32, SELF_PLAY, lambda *_: actor, 0)
+    seating = Seating(32, SELF_PLAY, lambda *_: actor, 0)
     stride = 2 if policy.state_size else None
-    collector = Collector(game, game.pool(32, 0), cast, stride, Clock(), opponent_model=opponent_model)
+    collector = Collector(game, game.pool(32, 0), seating, stride, Clock(), opponent_model=opponent_model)
     return collector.collect(decisions).episodes[MAIN]
 
 
@@ -82,10 +82,10 @@ def striking_by_hit_points(trajectories: Trajectories) -> Trajectories:
     return replace(trajectories, opponent_action=opponent_action.astype(np.int16))
 
 
-def test_a_decision_is_kept_with_what_the_opponent_did_at_that_moment():
+def test_a_decision_is_stored_with_the_opponent_action_of_that_moment():
     trajectories = played(new_policy())
     episode = np.repeat(np.arange(trajectories.episodes), trajectories.lengths)
-    done = {}  # by match, seat and round, whoever had breath
+    done = {}  # rows by match, seat, round, and whether it caught breath
     for row, of in enumerate(episode):
         breath = trajectories.action[row] == BREATH
         done[trajectories.match[of], trajectories.seat[of], trajectories.view[row, 2], breath] = row
@@ -98,24 +98,24 @@ def test_a_decision_is_kept_with_what_the_opponent_did_at_that_moment():
     assert 0.5 < known / trajectories.decisions < 1
 
 
-def test_what_nobody_wants_to_foresee_is_not_kept():
+def test_opponent_actions_are_stored_only_on_request():
     assert played(new_policy(), opponent_model=False).opponent_action is None
 
 
-def test_what_the_opponent_did_stays_with_its_decision_on_every_way():
+def test_opponent_actions_stay_with_their_decisions():
     trajectories = played(new_policy())
-    sent = Trajectories.from_arrays(trajectories.arrays(), trajectories.mask.shape[1])
+    sent = Trajectories.from_arrays(trajectories.arrays())
     np.testing.assert_array_equal(sent.opponent_action, trajectories.opponent_action)
     again = concatenate(list(trajectories.portions(50)))
     np.testing.assert_array_equal(again.opponent_action, trajectories.opponent_action)
     aged = replace(trajectories, version=np.arange(trajectories.decisions))
-    fresh = aged.without_stale(trajectories.decisions // 2, remembers=False)
+    fresh = aged.without_stale(trajectories.decisions // 2, recurrent=False)
     np.testing.assert_array_equal(fresh.opponent_action, trajectories.opponent_action[fresh.version])
 
 
 @pytest.mark.parametrize("memory", ["none", "lstm"])
 @pytest.mark.parametrize("algorithm", ["ppo", "reference", "reward", "magnet", "portfolio"])
-def test_a_policy_learns_to_foresee(algorithm: str, memory: str):
+def test_a_policy_learns_to_predict_the_opponent(algorithm: str, memory: str):
     policy = new_policy(memory=memory)
     learner = new_learner(algorithm, policy)
     trajectories = striking_by_hit_points(played(policy))
@@ -124,7 +124,7 @@ def test_a_policy_learns_to_foresee(algorithm: str, memory: str):
     assert metrics[-1]["opponent_model_loss"] < 0.6 * metrics[0]["opponent_model_loss"]
 
 
-def test_opponent_model_teaches_what_all_heads_share_by_its_weight():
+def test_the_opponent_model_trains_the_shared_encoder_by_its_weight():
     def encoder_after(weight: Any, progress: float = 0.0) -> Tensor:
         policy = new_policy()
         learner = new_learner("ppo", policy, opponent_model_weight=weight)
@@ -137,7 +137,7 @@ def test_opponent_model_teaches_what_all_heads_share_by_its_weight():
     assert torch.equal(encoder_after({"start": 0.0, "end": 2.0}), encoder_after(0.0))
 
 
-def test_a_batch_in_which_nothing_is_known_of_the_opponent_is_learned_from_all_the_same():
+def test_a_batch_without_known_opponent_actions_still_trains_the_policy():
     policy = new_policy()
     trajectories = played(policy)
     unknown = replace(trajectories, opponent_action=np.full_like(trajectories.opponent_action, -1))
@@ -146,7 +146,7 @@ def test_a_batch_in_which_nothing_is_known_of_the_opponent_is_learned_from_all_t
     assert metrics["skipped_steps"] == 0
 
 
-def test_without_a_weight_a_head_stays_as_it_is():
+def test_without_a_weight_the_head_is_not_trained():
     policy = new_policy()
     before = policy.opponent_model.logits.weight.clone()
     metrics = new_learner("ppo", policy, opponent_model_weight=0.0).update(played(policy), progress=0.0)
@@ -154,7 +154,7 @@ def test_without_a_weight_a_head_stays_as_it_is():
     assert "opponent_model_loss" not in metrics
 
 
-def test_a_policy_without_opponent_model_has_the_weights_that_it_always_had():
+def test_an_opponent_model_adds_only_its_own_weights():
     names = set(new_policy(opponent_model=False).state_dict())
     assert names == {name for name in new_policy().state_dict() if not name.startswith("opponent_model.")}
 
@@ -169,7 +169,7 @@ def test_a_weight_without_a_head_is_an_error_that_names_both_settings():
         new_learner("ppo", new_policy(opponent_model=False))
 
 
-def test_play_does_not_pay_for_opponent_model(monkeypatch: pytest.MonkeyPatch):
+def test_playing_does_not_run_the_opponent_model(monkeypatch: pytest.MonkeyPatch):
     policy = new_policy()
     monkeypatch.setattr(policy.opponent_model, "forward", None)
     output = policy.step(torch.zeros(2, VIEW, dtype=torch.int16), torch.ones(2, 4, dtype=torch.bool), torch.zeros(2, 0))

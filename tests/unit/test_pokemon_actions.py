@@ -68,14 +68,6 @@ def test_tables_are_empty_where_they_do_not_apply(space):
     assert not space.target[space.kind != Kind.MOVE].any()
 
 
-def test_masks_are_unpacked_lowest_bit_first():
-    packed = np.zeros((2, 3), np.uint8)
-    packed[0, 0], packed[1, 2] = 0b10, 0b1000
-    mask = SINGLES.unpack(packed)
-    assert mask.shape == (2, 20)
-    assert np.argwhere(mask).tolist() == [[0, 1], [1, 19]]
-
-
 def test_revival_with_six_names_the_fainted_in_the_order_of_their_places():
     fainted = np.array([[False, True, False, False, True, True], [False] * 6])
     assert SIX.switch_places(fainted, np.array([True, False])).tolist() == [[1, 4, 5, -1], [2, 3, 4, 5]]

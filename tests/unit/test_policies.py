@@ -8,9 +8,10 @@ import torch
 from pydantic import ValidationError
 from torch import nn
 
+from nemesis.core.masks import pack_mask
 from nemesis.games.openspiel.encoder import LinearActionHead, VectorEncoder
 from nemesis.policies.config import MemoryKind, PolicyConfig, Size, dimensions
-from nemesis.policies.heads import IllegalPositionError, check_mask
+from nemesis.policies.heads import IllegalPositionError, check_mask, unpack_mask
 from nemesis.policies.policy import Policy, parameter_count
 
 torch.set_num_threads(1)
@@ -27,7 +28,7 @@ def build(seed: int = 0, actions: int = ACTIONS, view: int = VIEW, **options: ob
 
 
 def strengthen(policy: Policy) -> Policy:
-    """Undo the cautious start of the heads, so that outputs depend on inputs."""
+    """Undo the small initial weights of the heads, so that outputs depend on inputs."""
     for head in (policy.heads.action.linear, policy.heads.value):
         nn.init.normal_(head.weight)
     return policy
@@ -41,7 +42,7 @@ def random_mask(*shape: int) -> torch.Tensor:
 
 @pytest.mark.parametrize("value", ["scalar", "categorical"])
 @pytest.mark.parametrize("memory", MEMORIES)
-def test_steps_and_sequence_say_the_same(memory: str, value: str):
+def test_steps_and_sequence_give_the_same_output(memory: str, value: str):
     policy = strengthen(build(memory=memory, value=value))
     view, mask = torch.randn(5, 12, VIEW), random_mask(5, 12)
     state = torch.zeros(5, policy.state_size)
@@ -54,7 +55,7 @@ def test_steps_and_sequence_say_the_same(memory: str, value: str):
 
 
 class PairEncoder(nn.Module):
-    """Shows the memory a part of the view, and the action head the view and its square."""
+    """Gives the memory a projection of the view, and the action head the view and its square."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -76,7 +77,7 @@ class PairHead(nn.Module):
 
 
 @pytest.mark.parametrize("memory", MEMORIES)
-def test_what_an_encoder_points_out_goes_past_the_memory_to_the_action_head(memory: str):
+def test_the_context_of_an_encoder_bypasses_the_memory_to_the_action_head(memory: str):
     torch.manual_seed(0)
     policy = Policy(PairEncoder, PairHead, PolicyConfig(size="nano", context=4, memory=memory))
     view, mask = torch.randn(5, 3, VIEW), torch.ones(5, 3, ACTIONS, dtype=torch.bool)
@@ -127,7 +128,7 @@ def test_an_illegal_action_has_probability_zero_and_finite_gradients():
 
 
 @pytest.mark.parametrize("value", ["scalar", "categorical"])
-def test_a_new_policy_is_near_uniform_and_expects_nothing(value: str):
+def test_a_new_policy_is_near_uniform_with_values_near_zero(value: str):
     policy = build(size="micro", value=value)
     mask = random_mask(100)
     output = policy.step(torch.randn(100, VIEW), mask, torch.zeros(100, 0))
@@ -174,7 +175,7 @@ def test_a_transformer_takes_any_width_the_config_allows(width: int):
 
 
 @pytest.mark.parametrize("wrong", [{"width": 12}, {"layers": 0}, {"context": 0}, {"value_bins": 1}, {"depth": 3}])
-def test_a_config_refuses_what_makes_no_policy(wrong: dict[str, int]):
+def test_an_invalid_config_is_refused(wrong: dict[str, int]):
     with pytest.raises(ValidationError, match=next(iter(wrong))):
         PolicyConfig.model_validate(wrong)
 
@@ -182,10 +183,29 @@ def test_a_config_refuses_what_makes_no_policy(wrong: dict[str, int]):
 def test_a_position_without_a_legal_action_is_an_error_that_names_the_match():
     mask = np.ones((4, 3), dtype=bool)
     match = np.array([100, 100, 207, 311])
-    check_mask(mask, match)
+    for given in (mask, pack_mask(mask)):
+        check_mask(given, match)
     mask[2] = False
-    with pytest.raises(IllegalPositionError, match=r"^Match 207 waits for a decision but its mask allows no action\.$"):
-        check_mask(mask, match)
+    for given in (mask, pack_mask(mask)):
+        with pytest.raises(IllegalPositionError, match=r"^Match 207 waits .* but its mask allows no action\.$"):
+            check_mask(given, match)
     mask[:] = False
     with pytest.raises(IllegalPositionError, match=r"^Matches 100, 207, 311 wait "):
         check_mask(mask, match)
+
+
+@pytest.mark.parametrize("actions", [1, 3, 8, 9, 20, 2115])
+def test_packed_masks_are_unpacked_as_numpy_does(actions: int):
+    mask = np.random.default_rng(0).random((5, 4, actions)) < 0.5
+    packed = torch.from_numpy(pack_mask(mask))
+    assert torch.equal(unpack_mask(packed, actions), torch.from_numpy(mask))
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+def test_a_policy_takes_packed_masks_too(memory: str):
+    policy = strengthen(build(memory=memory))
+    view, mask, state = torch.randn(4, 3, VIEW), random_mask(4, 3), torch.zeros(4, policy.state_size)
+    packed = torch.from_numpy(pack_mask(mask.numpy()))
+    assert torch.equal(policy(view, packed, state).log_probs, policy(view, mask, state).log_probs)
+    step, expected = (policy.step(view[:, 0], given[:, 0], state) for given in (packed, mask))
+    assert torch.equal(step.log_probs, expected.log_probs)

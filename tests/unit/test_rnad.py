@@ -26,24 +26,60 @@ torch.set_num_threads(1)
 
 
 def naive_transformation(trajectories: Trajectories, log_ratio: FloatArray) -> FloatArray:
-    """Walk through each match: a decision costs its seat, and pays the opponent's latest decision before it."""
+    """Walk through each match: a decision costs its side and pays the other, at the latest decision of each seat."""
     episode = np.repeat(np.arange(trajectories.episodes), trajectories.lengths)
     earned = np.zeros(trajectories.decisions)
     for match in np.unique(trajectories.match):
         rows = np.flatnonzero(trajectories.match[episode] == match)
         latest: dict[int, int] = {}
         for row in sorted(rows, key=lambda row: trajectories.tick[row]):
-            seat = int(trajectories.seat[episode[row]])
-            earned[row] -= log_ratio[row]
-            latest[seat] = row
-            if 1 - seat in latest:
-                earned[latest[1 - seat]] += log_ratio[row]
+            own = int(trajectories.seat[episode[row]])
+            latest[own] = row
+            for seat, decision in latest.items():
+                earned[decision] += -log_ratio[row] if seat % 2 == own % 2 else log_ratio[row]
     return earned
 
 
 def test_the_transformed_reward_is_that_of_a_walk_through_each_match():
     trajectories = stale_data()
     log_ratio = np.random.default_rng(0).normal(size=trajectories.decisions).astype(np.float32)
+    earned = transformation(trajectories, log_ratio)
+    np.testing.assert_allclose(earned, naive_transformation(trajectories, log_ratio), atol=1e-4)
+
+
+def team_matches(seats: int = 4, matches: int = 6) -> Trajectories:
+    """Return matches in which the seats decide in a random order."""
+    generator = np.random.default_rng(2)
+    lengths = generator.integers(1, 8, seats * matches)
+    ticks = [generator.permutation(part.sum()) for part in lengths.reshape(matches, seats)]
+    tick = [
+        np.sort(own)
+        for order, part in zip(ticks, lengths.reshape(matches, seats), strict=True)
+        for own in np.split(order, np.cumsum(part)[:-1])
+    ]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    empty = np.zeros(offsets[-1], dtype=np.float32)
+    return Trajectories(
+        view=np.zeros((len(empty), 0), dtype=np.float32),
+        mask=np.zeros((len(empty), 1), dtype=np.uint8),
+        action=np.zeros(len(empty), dtype=np.int64),
+        log_prob=empty,
+        value=empty,
+        version=np.zeros(len(empty), dtype=np.int64),
+        tick=np.concatenate(tick),
+        offsets=offsets,
+        match=np.repeat(np.arange(matches), seats),
+        seat=np.tile(np.arange(seats), matches),
+        result=np.zeros(seats * matches, dtype=np.float32),
+        memory_row=np.zeros(0, dtype=np.int64),
+        memory=np.zeros((0, 0), dtype=np.float32),
+    )
+
+
+@pytest.mark.parametrize("seats", [2, 4, 6])
+def test_the_transformed_reward_is_paid_by_side_where_a_side_has_several_seats(seats: int):
+    trajectories = team_matches(seats)
+    log_ratio = np.random.default_rng(3).normal(size=trajectories.decisions).astype(np.float32)
     earned = transformation(trajectories, log_ratio)
     np.testing.assert_allclose(earned, naive_transformation(trajectories, log_ratio), atol=1e-4)
 

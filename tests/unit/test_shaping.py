@@ -1,4 +1,6 @@
-"""Shaped rewards: judged by the game, weighted by the run, and of use to a learner."""
+"""Reward shaping: potentials of the game, weighted by the run, and their effect on a learner."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,14 +30,14 @@ def duels() -> Trajectories:
 
 
 def potential(trajectories: Trajectories, progress: float = 0.0, **settings: object) -> np.ndarray | None:
-    return RewardShaping(config(**settings), Duel()).judge(trajectories, progress).potential
+    return RewardShaping(config(**settings), Duel()).shape(trajectories, progress).potential
 
 
-def test_by_default_only_the_result_counts(duels: Trajectories):
+def test_by_default_there_is_no_shaping(duels: Trajectories):
     assert potential(duels) is None
 
 
-def test_positions_are_judged_by_the_weights_of_the_game_unless_the_run_has_its_own(duels: Trajectories):
+def test_potentials_have_the_weights_of_the_game_unless_the_run_has_its_own(duels: Trajectories):
     ahead = (duels.view[:, 0] - duels.view[:, 1]) / HIT_POINTS
     rounds = duels.view[:, 2] / ROUND_LIMIT
     np.testing.assert_allclose(potential(duels, kind="dense"), 0.5 * ahead, atol=1e-6)
@@ -54,22 +56,36 @@ def test_dense_stays_and_hybrid_fades_into_sparse(duels: Trajectories):
 
 
 def test_the_rewards_of_an_episode_add_up_to_its_result_less_the_first_potential(duels: Trajectories):
-    judged = RewardShaping(config(kind="dense"), Duel()).judge(duels, 0.0)
-    sums = np.add.reduceat(rewards_of(judged, 1.0), duels.offsets[:-1])
-    np.testing.assert_allclose(sums, duels.result - judged.potential[duels.offsets[:-1]], atol=1e-6)
-    assert not np.array_equal(rewards_of(judged, 1.0), terminal_rewards(duels.result, duels.offsets))
+    shaped = RewardShaping(config(kind="dense"), Duel()).shape(duels, 0.0)
+    sums = np.add.reduceat(rewards_of(shaped, 1.0), duels.offsets[:-1])
+    np.testing.assert_allclose(sums, duels.result - shaped.potential[duels.offsets[:-1]], atol=1e-6)
+    assert not np.array_equal(rewards_of(shaped, 1.0), terminal_rewards(duels))
+
+
+def test_episodes_that_go_on_have_a_final_potential(duels: Trajectories):
+    terminated = np.arange(duels.episodes) % 2 == 0
+    final_view = np.tile(np.array([6, 2, 1, 0], dtype=duels.view.dtype), (duels.episodes, 1))
+    segments = replace(duels, terminated=terminated, final_view=final_view)
+    shaped = RewardShaping(config(kind="dense"), Duel()).shape(segments, 0.0)
+    expected = np.where(terminated, 0.0, 0.5 * (6 - 2) / HIT_POINTS)
+    np.testing.assert_allclose(shaped.final_potential, expected, atol=1e-6)
+    assert shaped.final_potential.dtype == np.float32
+    assert RewardShaping(config(kind="dense"), Duel()).shape(duels, 0.0).final_potential is None
+    sums = np.add.reduceat(rewards_of(shaped, 1.0), duels.offsets[:-1])
+    result = np.where(terminated, duels.result, 0.0)
+    np.testing.assert_allclose(sums, result + expected - shaped.potential[duels.offsets[:-1]], atol=1e-6)
 
 
 def test_a_game_without_potentials_is_refused():
-    sentence = r"reward.kind=dense needs a game whose positions can be judged, and openspiel:kuhn_poker is none; use"
+    sentence = r"reward.kind=dense needs a game with potentials, and openspiel:kuhn_poker has none; use"
     with pytest.raises(UserError, match=sentence):
         RewardShaping(config(kind="dense"), opened(KUHN))
     RewardShaping(config(kind="sparse"), opened(KUHN))
 
 
-def test_a_weight_of_nothing_is_refused_with_what_there_is():
+def test_an_unknown_potential_is_refused_with_those_that_there_are():
     with pytest.raises(
-        UserError, match=r"^reward.weights.hit_points is nothing that duel judges; it judges hp, round\.$"
+        UserError, match=r"^reward.weights.hit_points is not a potential of duel; its potentials are hp, round\.$"
     ):
         RewardShaping(config(kind="dense", weights={"hit_points": 1}), Duel())
 
@@ -98,7 +114,7 @@ def test_settings_that_do_not_fit_are_refused(overrides: list[str], sentence: st
 
 
 def strikes(kind: str, updates: int) -> float:
-    """Return how often a policy strikes as hard as it can after some updates with next to no foresight."""
+    """Return how often a policy strikes as hard as it can after some updates with λ = 0."""
     game = Duel()
     policy = build_policy(game)
     settings = {"learning_rate": 0.02, "minibatch": 100_000, "advantage_lambda": 0.0, "value_weight": 0.0}
@@ -106,7 +122,7 @@ def strikes(kind: str, updates: int) -> float:
     collector = build_collector(game, policy, slots=40)
     rewards = RewardShaping(config(kind=kind), game)
     for update in range(updates):
-        learner.update(rewards.judge(collector.collect(400, update), update / updates), update / updates)
+        learner.update(rewards.shape(collector.collect(400, update), update / updates), update / updates)
     played = play(game, policy, 1000)
     free = played.view[:, 3] == 0
     return float((played.action[free] == 2).mean())

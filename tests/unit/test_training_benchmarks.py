@@ -1,4 +1,4 @@
-"""Benchmarks that train: each goes through on a small game, with settings that exist and differ in what it compares."""
+"""Benchmarks that train: each completes on a small game, with settings that exist and differ in what it compares."""
 
 import json
 from io import StringIO
@@ -35,29 +35,31 @@ SMALL = (
 
 @pytest.fixture
 def duel(monkeypatch: pytest.MonkeyPatch) -> Duel:
-    """The game that every run plays, whatever its name."""
+    """The game that every run plays, whatever name it asks for."""
     game = Duel(lost=range(0, 100_000, 11))
     monkeypatch.setattr(assembly, "open_game", lambda *_: game)
     return game
 
 
 def test_every_ablation_changes_the_preset():
-    configs = {name: ablations._config("gen1ou", 4, 0, changes) for name, changes in ablations.TRAININGS.items()}
+    configs = {
+        name: ablations._config("gen1ou", 4, 0, changes) for name, changes in ablations.TRAINING_VARIANTS.items()
+    }
     base = configs.pop(ablations.BASE)
     assert configs
     assert base not in configs.values()
 
 
-def test_ablations_are_trained_and_met(duel: Duel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # noqa: ARG001
+def test_ablations_are_trained_and_played(duel: Duel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # noqa: ARG001
     other = "another rate"
     changed = {ablations.BASE: SMALL, other: (*SMALL, "learner.learning_rate=1e-5")}
-    monkeypatch.setattr(ablations, "TRAININGS", changed)
+    monkeypatch.setattr(ablations, "TRAINING_VARIANTS", changed)
     monkeypatch.setattr("sys.argv", ["ablations", "--quick", "--json", str(tmp_path / "figures.json")])
     ablations.main()
     rows = json.loads((tmp_path / "figures.json").read_text())["rows"]
-    assert [row["who"] for row in rows] == [*changed, *ablations.MANNERS]
-    assert rows[0]["against_the_base"] == "–"
-    assert all("%" in row["against_the_base"] for row in rows[1:])
+    assert [row["variant"] for row in rows] == [*changed, *ablations.PLAY_VARIANTS]
+    assert rows[0]["against_base"] == "–"
+    assert all("%" in row["against_base"] for row in rows[1:])
 
 
 @pytest.mark.parametrize("name", exploitability.LEARNERS)
@@ -66,7 +68,7 @@ def test_every_algorithm_has_settings_that_exist(name: str):
     assert build_config(RunConfig, {"game": exploitability.GAME, "learner": learner}).learner.algorithm == name
 
 
-def test_agents_are_trained_and_exploited(duel: Duel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # noqa: ARG001
+def test_target_policies_are_trained_and_exploited(duel: Duel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # noqa: ARG001
     monkeypatch.setattr(exploitability, "QUICK_MATCHES", 20)
     options = [
         "--quick",
@@ -83,10 +85,10 @@ def test_agents_are_trained_and_exploited(duel: Duel, tmp_path: Path, monkeypatc
     rows = json.loads((tmp_path / "figures.json").read_text())["algorithms"]
     assert [row["algorithm"] for row in rows] == ["ppo", "portfolio"]
     for row in rows:
-        assert 0 <= row["low"] <= row["exploiter_wins"] <= row["high"] <= 1
+        assert 0 <= row["low"] <= row["exploiter_win_rate"] <= row["high"] <= 1
         assert row["matches"] + row["voided"] == 20
-        assert 4096 <= row["exploiter_learned_from"] < 1.5 * 4096
-        assert 0 <= row["agent_against_bold"] <= 1
+        assert 4096 <= row["exploiter_decisions"] < 1.5 * 4096
+        assert 0 <= row["target_against_bold"] <= 1
 
 
 def test_the_fault_run_has_settings_that_exist():
@@ -94,7 +96,7 @@ def test_the_fault_run_has_settings_that_exist():
     assert config.collection.actors == 2
 
 
-def test_the_fault_run_sees_matches_that_count_though_they_were_voided(duel: Duel, tmp_path: Path):  # noqa: ARG001
+def test_the_fault_run_detects_matches_that_count_although_they_were_voided(duel: Duel, tmp_path: Path):  # noqa: ARG001
     shares = ("opponents.shares.self=0.5", "opponents.shares.scripted=0.3", "opponents.shares.past=0.2")
     config = build_config(
         RunConfig, load_preset("gen1ou"), [*SMALL, *shares, "updates=4", "tracking.tensorboard=false"]

@@ -1,4 +1,4 @@
-"""Episodes stored flat: cut, joined and sent without a decision lost or moved."""
+"""Episodes stored flat: split, joined and sent without a decision lost or moved."""
 
 from dataclasses import replace
 
@@ -7,8 +7,6 @@ import pytest
 from episodes import LEDUC, build_collector, build_policy, opened, play
 
 from nemesis.core.trajectory import Trajectories, concatenate
-
-ACTIONS = 3
 
 
 def assert_same(left: Trajectories, right: Trajectories) -> None:
@@ -38,16 +36,16 @@ def test_an_episode_longer_than_the_limit_is_a_portion_of_its_own():
 
 def test_arrays_give_the_episodes_back():
     trajectories = recorded(stride=2, memory="gru")
-    assert_same(Trajectories.from_arrays(trajectories.arrays(), ACTIONS), trajectories)
+    assert_same(Trajectories.from_arrays(trajectories.arrays()), trajectories)
 
 
 @pytest.mark.parametrize(("memory", "stride"), [("none", None), ("gru", 2)])
-def test_stale_beginnings_are_left_out_and_the_rest_stays(memory: str, stride: int | None):
+def test_stale_starts_are_dropped_and_the_rest_stays(memory: str, stride: int | None):
     game = opened(LEDUC)
     collector = build_collector(game, build_policy(game, memory=memory), slots=200, stride=stride)
     collector.collect(100, version=0)
     mixed = collector.collect(600, version=1)
-    fresh = mixed.without_stale(1, remembers=memory != "none")
+    fresh = mixed.without_stale(1, recurrent=memory != "none")
     assert 0 < fresh.decisions < mixed.decisions
     assert (fresh.version >= 1).all()
     assert fresh.offsets[0] == 0
@@ -63,29 +61,29 @@ def test_stale_beginnings_are_left_out_and_the_rest_stays(memory: str, stride: i
         begins = last - length
         older = mixed.version[first:begins] < 1
         if memory == "none":
-            assert older.all()  # nothing fresh is left out
+            assert older.all()  # nothing fresh is dropped
         elif begins > first:
-            assert begins in mixed.memory_row  # it can go on from a kept memory alone
+            assert begins in mixed.memory_row  # it can only start from a stored memory
             assert rows.start in fresh.memory_row
 
 
 def test_without_stale_leaves_fresh_episodes_alone():
     trajectories = recorded()
-    assert trajectories.without_stale(0, remembers=False) is trajectories
-    assert trajectories.without_stale(1, remembers=False).decisions == 0
+    assert trajectories.without_stale(0, recurrent=False) is trajectories
+    assert trajectories.without_stale(1, recurrent=False).decisions == 0
 
 
-def test_a_policy_that_remembers_never_goes_on_where_no_memory_was_kept():
+def test_a_recurrent_policy_never_starts_where_no_memory_was_stored():
     game = opened(LEDUC)
     collector = build_collector(game, build_policy(game, memory="gru"), slots=200, stride=100)  # no episode is so long
     collector.collect(100, version=0)
-    fresh = collector.collect(600, version=1).without_stale(1, remembers=True)
+    fresh = collector.collect(600, version=1).without_stale(1, recurrent=True)
     first = fresh.tick[fresh.offsets[:-1]]
     assert fresh.episodes > 0
-    assert first.max() <= 1  # only whole episodes are left
+    assert first.max() <= 1  # only whole episodes remain
 
 
-def test_episodes_that_an_older_version_began_are_left_out_whole():
+def test_episodes_that_an_older_version_began_are_dropped_whole():
     game = opened(LEDUC)
     collector = build_collector(game, build_policy(game), slots=200)
     collector.collect(100, version=0)
@@ -102,11 +100,11 @@ def test_episodes_that_an_older_version_began_are_left_out_whole():
     assert begun.decisions == begun.offsets[-1] == len(begun.view)
 
 
-def test_what_is_known_goes_with_the_decisions():
+def test_known_goes_with_the_decisions():
     trajectories = recorded()
     known = np.arange(trajectories.decisions) % 3 > 0
     marked = replace(trajectories, known=known)
-    assert_same(Trajectories.from_arrays(marked.arrays(), ACTIONS), marked)
+    assert_same(Trajectories.from_arrays(marked.arrays()), marked)
     assert_same(concatenate(list(marked.portions(50))), marked)
     both = concatenate([marked, trajectories])
     assert both.known is not None
@@ -114,11 +112,11 @@ def test_what_is_known_goes_with_the_decisions():
     assert concatenate([trajectories, trajectories]).known is None
 
 
-def test_what_is_possible_goes_with_the_decisions():
+def test_possible_goes_with_the_decisions():
     trajectories = recorded()
-    possible = trajectories.mask & (np.arange(trajectories.decisions)[:, None] % 3 == 0)
+    possible = np.where(np.arange(trajectories.decisions)[:, None] % 3 == 0, trajectories.mask, 0).astype(np.uint8)
     marked = replace(trajectories, possible=possible)
-    assert_same(Trajectories.from_arrays(marked.arrays(), ACTIONS), marked)
+    assert_same(Trajectories.from_arrays(marked.arrays()), marked)
     assert_same(concatenate(list(marked.portions(50))), marked)
     both = concatenate([marked, trajectories])
     assert both.possible is not None
@@ -126,13 +124,28 @@ def test_what_is_possible_goes_with_the_decisions():
     assert concatenate([trajectories, trajectories]).possible is None
 
 
-def test_which_results_came_by_play_goes_with_the_episodes():
+def test_terminated_goes_with_the_episodes():
     trajectories = recorded()
     terminated = np.arange(trajectories.episodes) % 3 > 0
     marked = replace(trajectories, terminated=terminated)
-    assert_same(Trajectories.from_arrays(marked.arrays(), ACTIONS), marked)
+    assert_same(Trajectories.from_arrays(marked.arrays()), marked)
     assert_same(concatenate(list(marked.portions(50))), marked)
     both = concatenate([trajectories, marked])
     assert both.terminated is not None
     np.testing.assert_array_equal(both.terminated, np.append(np.ones(trajectories.episodes, np.bool_), terminated))
     assert concatenate([trajectories, trajectories]).terminated is None
+
+
+def test_segments_keep_their_bootstrap_and_final_view_on_every_way():
+    trajectories = recorded()
+    terminated = np.arange(trajectories.episodes) % 3 > 0
+    bootstrap = np.where(terminated, 0.0, np.linspace(-1, 1, trajectories.episodes)).astype(np.float32)
+    final_view = np.where(terminated[:, None], 0, trajectories.view[trajectories.offsets[:-1]])
+    reward = np.linspace(0, 1, trajectories.decisions, dtype=np.float32)
+    marked = replace(trajectories, terminated=terminated, bootstrap=bootstrap, final_view=final_view, reward=reward)
+    assert_same(Trajectories.from_arrays(marked.arrays()), marked)
+    assert_same(concatenate(list(marked.portions(50))), marked)
+    both = concatenate([trajectories, marked])
+    np.testing.assert_array_equal(both.bootstrap, np.append(np.zeros(trajectories.episodes), bootstrap))
+    np.testing.assert_array_equal(both.final_view, np.concatenate([np.zeros_like(final_view), final_view]))
+    np.testing.assert_array_equal(both.reward, np.append(np.zeros(trajectories.decisions), reward))

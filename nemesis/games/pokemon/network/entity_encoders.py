@@ -225,12 +225,12 @@ class MoveEncoder(nn.Module):
 
     def forward(self, view: Tensor, table: Tensor, matchups: Matchups) -> tuple[Tensor, Tensor]:
         """Return (n, side, member, move, move token) and (n, side, member, token)."""
-        moves, left, most, marks = torch.split(self.columns(view), [1, 1, 1, 2], dim=-1)
+        moves, pp, max_pp, flags = torch.split(self.columns(view), [1, 1, 1, 2], dim=-1)
         marked = self.marked(view).unsqueeze(3)  # (n, side, member, 1, mark)
         features = torch.cat(
             (
-                left / most.clamp(min=1),
-                marks,
+                pp / max_pp.clamp(min=1),
+                flags,
                 moves == marked[..., :-1],
                 matchups.types.unsqueeze(-1) == marked[..., -1:],
                 matchups.effects.amax(2),

@@ -1,0 +1,110 @@
+"""Two sides of two seats, rewards per decision, truncation and segments: PPO reaches the known optimum."""
+
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from nemesis.core.config import build_config
+from nemesis.core.game import EndReason
+from nemesis.core.trajectory import Trajectories
+from nemesis.play.pairings import MAIN
+from nemesis.training.config import RunConfig
+from nemesis.training.run import Run
+
+sys.path.append(str(Path(__file__).parents[1] / "unit"))
+
+torch.set_num_threads(1)
+
+DISCOUNT = 0.9
+SETTINGS = {
+    "game": "team_game:Relay",
+    "collection": {"slots": 32, "decisions": 1024, "staleness": 100},
+    "policy": {"width": 32, "layers": 1},
+    "learner": {
+        "algorithm": "ppo",
+        "learning_rate": 0.01,
+        "minibatch": 256,
+        "discount": DISCOUNT,
+        "entropy_weight": 0.001,
+        "sequence_length": 8,
+        "momentum": 0.9,
+    },
+}
+
+
+def config(*overrides: str) -> RunConfig:
+    return build_config(RunConfig, SETTINGS, overrides)
+
+
+def trained(tmp_path: Path, updates: int, *overrides: str) -> Trajectories:
+    """Train for some updates, and return the experience of the next one."""
+    with closing(Run(config(f"updates={updates}", *overrides), tmp_path)) as run:
+        for _ in range(updates):
+            run.step()
+        return run.source.collect(2048).episodes[MAIN]
+
+
+def right_actions(episodes: Trajectories) -> float:
+    """Return the share of right actions; the reward of a decision tells."""
+    assert episodes.reward is not None
+    return float((episodes.reward > 0).mean())
+
+
+@pytest.mark.parametrize("actors", [0, 1])
+def test_ppo_learns_the_value_that_a_time_limit_cuts_off(tmp_path: Path, actors: int):
+    episodes = trained(
+        tmp_path, 60, "game_settings.kind=endless", "game_settings.rounds=6", f"collection.actors={actors}"
+    )
+    assert right_actions(episodes) > 0.97
+    assert episodes.terminated is not None
+    assert not episodes.terminated.any()
+    expected = 0.1 / (1 - DISCOUNT)  # a time limit that counted as an end would teach less than half of it
+    assert np.abs(episodes.value - expected).mean() < 0.08
+    assert episodes.bootstrap is not None
+    assert np.abs(episodes.bootstrap - expected).mean() < 0.08
+    assert set(episodes.seat.tolist()) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("memory", ["lstm", "gru"])
+def test_recurrent_ppo_remembers_a_cue_over_segments_of_one_episode(tmp_path: Path, memory: str):
+    episodes = trained(
+        tmp_path,
+        90,
+        "game_settings.kind=endless",
+        "game_settings.rounds=20",
+        "game_settings.hidden=true",
+        f"policy.memory={memory}",
+        "collection.segment=8",
+    )
+    assert right_actions(episodes) > 0.95
+    assert episodes.lengths.max() == 8
+    later = episodes.offsets[:-1][episodes.view[episodes.offsets[:-1], 0] == 0]  # segments that do not begin a match
+    assert len(later)
+    assert np.isin(later, episodes.memory_row).all()
+    assert np.abs(episodes.value - 0.1 / (1 - DISCOUNT)).mean() < 0.15
+
+
+def test_a_side_wins_by_both_of_its_seats_and_a_match_may_use_fewer(tmp_path: Path):
+    with closing(Run(config("updates=40"), tmp_path)) as run:
+        before = run.source.collect(4096)
+        for _ in range(40):
+            run.step()
+        after = run.source.collect(4096)
+    first = before.outcomes
+    assert set(first.end_reason.tolist()) == {EndReason.PLAYED}
+    assert (first.returns.sum(axis=1) == 0).all()
+    assert (first.returns != 0).any()
+    episodes = before.episodes[MAIN]
+    seats = {match: set(episodes.seat[episodes.match == match].tolist()) for match in np.unique(episodes.match)}
+    assert all(used == ({0, 1} if match % 3 == 0 else {0, 1, 2, 3}) for match, used in seats.items())
+    by_match = {match: episodes.result[episodes.match == match] for match in seats}
+    for match, result in by_match.items():  # seats of one side share its result
+        seat = episodes.seat[episodes.match == match]
+        assert all(len(set(result[seat % 2 == side].tolist())) == 1 for side in (0, 1))
+        assert result[seat % 2 == 0][0] == -result[seat % 2 == 1][0]
+    assert right_actions(after.episodes[MAIN]) > 0.97
+    assert (after.outcomes.returns == 0).mean() > 0.9  # perfect play is a draw
