@@ -1,4 +1,4 @@
-"""Foresight: what the opponent does at the same moment is kept, and a policy learns to tell it."""
+"""The opponent model: what the opponent does at the same time is kept, and a policy learns to predict it."""
 
 from dataclasses import replace
 from typing import Any
@@ -22,9 +22,9 @@ from nemesis.play.experience import Clock
 from nemesis.play.pairings import MAIN, SELF_PLAY
 from nemesis.play.players import PolicyPlayer
 from nemesis.play.seating import Seating
+from nemesis.policies.build import build_policy
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
-from nemesis.storage import policy_files as policies
 
 torch.set_num_threads(1)
 
@@ -38,31 +38,31 @@ class OpenDuel(Duel):
         return np.where(view[:, 3:] > 0, -1, action[:, None] + 2).astype(np.int16)
 
     def opponent_model_head(self, width: int) -> nn.Module:
-        return DuelForesight(width)
+        return DuelOpponentModel(width)
 
 
-class DuelForesight(nn.Module):
+class DuelOpponentModel(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.think = nn.Linear(width, 8)
+        self.hidden = nn.Linear(width, 8)
         self.logits = nn.Linear(8, CLASSES)
 
     def forward(self, features: Tensor, context: None) -> Tensor:  # noqa: ARG002
-        return torch.relu(self.think(features)).unsqueeze(-2)
+        return torch.relu(self.hidden(features)).unsqueeze(-2)
 
 
 def new_policy(**settings: Any) -> Policy:
     torch.manual_seed(0)
     config = PolicyConfig.model_validate({"width": 32, "layers": 1, "opponent_model": True} | settings)
-    return policies.new_policy(OpenDuel(), config)
+    return build_policy(OpenDuel(), config)
 
 
 def played(policy: Policy, decisions: int = 400, *, opponent_model: bool = True) -> Trajectories:
     game = OpenDuel()
-    actor = PolicyPlayer(policy, 32, CPU, 0)
-    cast = Seating(32, SELF_PLAY, lambda *_: actor, 0)
+    player = PolicyPlayer(policy, game.spec, 32, CPU, 0)
+    seating = Seating(32, SELF_PLAY, lambda *_: player, 0)
     stride = 2 if policy.state_size else None
-    collector = Collector(game, game.pool(32, 0), cast, stride, Clock(), opponent_model=opponent_model)
+    collector = Collector(game, game.pool(32, 0), seating, stride, Clock(), opponent_model=opponent_model)
     return collector.collect(decisions).episodes[MAIN]
 
 
@@ -85,7 +85,7 @@ def striking_by_hit_points(trajectories: Trajectories) -> Trajectories:
 def test_a_decision_is_kept_with_what_the_opponent_did_at_that_moment():
     trajectories = played(new_policy())
     episode = np.repeat(np.arange(trajectories.episodes), trajectories.lengths)
-    done = {}  # by match, seat and round, whoever had breath
+    done = {}  # by match, seat and round, of seats that had breath
     for row, of in enumerate(episode):
         breath = trajectories.action[row] == BREATH
         done[trajectories.match[of], trajectories.seat[of], trajectories.view[row, 2], breath] = row
@@ -98,24 +98,24 @@ def test_a_decision_is_kept_with_what_the_opponent_did_at_that_moment():
     assert 0.5 < known / trajectories.decisions < 1
 
 
-def test_what_nobody_wants_to_foresee_is_not_kept():
+def test_without_an_opponent_model_opponent_actions_are_not_kept():
     assert played(new_policy(), opponent_model=False).opponent_action is None
 
 
 def test_what_the_opponent_did_stays_with_its_decision_on_every_way():
     trajectories = played(new_policy())
-    sent = Trajectories.from_arrays(trajectories.arrays(), trajectories.mask.shape[1])
+    sent = Trajectories.from_arrays(trajectories.arrays())
     np.testing.assert_array_equal(sent.opponent_action, trajectories.opponent_action)
     again = concatenate(list(trajectories.portions(50)))
     np.testing.assert_array_equal(again.opponent_action, trajectories.opponent_action)
     aged = replace(trajectories, version=np.arange(trajectories.decisions))
-    fresh = aged.without_stale(trajectories.decisions // 2, remembers=False)
+    fresh = aged.without_stale(trajectories.decisions // 2, recurrent=False)
     np.testing.assert_array_equal(fresh.opponent_action, trajectories.opponent_action[fresh.version])
 
 
 @pytest.mark.parametrize("memory", ["none", "lstm"])
 @pytest.mark.parametrize("algorithm", ["ppo", "reference", "reward", "magnet", "portfolio"])
-def test_a_policy_learns_to_foresee(algorithm: str, memory: str):
+def test_a_policy_learns_to_predict_its_opponent(algorithm: str, memory: str):
     policy = new_policy(memory=memory)
     learner = new_learner(algorithm, policy)
     trajectories = striking_by_hit_points(played(policy))
@@ -161,7 +161,7 @@ def test_a_policy_without_opponent_model_has_the_weights_that_it_always_had():
 
 def test_a_game_whose_actions_have_no_classes_has_no_opponent_model():
     with pytest.raises(UserError, match=r"policy\.opponent_model needs a game"):
-        policies.new_policy(opened(LEDUC), PolicyConfig(opponent_model=True))
+        build_policy(opened(LEDUC), PolicyConfig(opponent_model=True))
 
 
 def test_a_weight_without_a_head_is_an_error_that_names_both_settings():

@@ -1,4 +1,4 @@
-"""Shaped rewards: judged by the game, weighted by the run, and of use to a learner."""
+"""Reward shaping: potentials of the game, weights of the run, and what a learner gains by it."""
 
 import numpy as np
 import pytest
@@ -28,14 +28,14 @@ def duels() -> Trajectories:
 
 
 def potential(trajectories: Trajectories, progress: float = 0.0, **settings: object) -> np.ndarray | None:
-    return RewardShaping(config(**settings), Duel()).judge(trajectories, progress).potential
+    return RewardShaping(config(**settings), Duel()).shape(trajectories, progress).potential
 
 
 def test_by_default_only_the_result_counts(duels: Trajectories):
     assert potential(duels) is None
 
 
-def test_positions_are_judged_by_the_weights_of_the_game_unless_the_run_has_its_own(duels: Trajectories):
+def test_potentials_have_the_weights_of_the_game_unless_the_run_has_its_own(duels: Trajectories):
     ahead = (duels.view[:, 0] - duels.view[:, 1]) / HIT_POINTS
     rounds = duels.view[:, 2] / ROUND_LIMIT
     np.testing.assert_allclose(potential(duels, kind="dense"), 0.5 * ahead, atol=1e-6)
@@ -54,22 +54,22 @@ def test_dense_stays_and_hybrid_fades_into_sparse(duels: Trajectories):
 
 
 def test_the_rewards_of_an_episode_add_up_to_its_result_less_the_first_potential(duels: Trajectories):
-    judged = RewardShaping(config(kind="dense"), Duel()).judge(duels, 0.0)
-    sums = np.add.reduceat(rewards_of(judged, 1.0), duels.offsets[:-1])
-    np.testing.assert_allclose(sums, duels.result - judged.potential[duels.offsets[:-1]], atol=1e-6)
-    assert not np.array_equal(rewards_of(judged, 1.0), terminal_rewards(duels.result, duels.offsets))
+    shaped = RewardShaping(config(kind="dense"), Duel()).shape(duels, 0.0)
+    sums = np.add.reduceat(rewards_of(shaped, 1.0), duels.offsets[:-1])
+    np.testing.assert_allclose(sums, duels.result - shaped.potential[duels.offsets[:-1]], atol=1e-6)
+    assert not np.array_equal(rewards_of(shaped, 1.0), terminal_rewards(duels.result, duels.offsets))
 
 
 def test_a_game_without_potentials_is_refused():
-    sentence = r"reward.kind=dense needs a game whose positions can be judged, and openspiel:kuhn_poker is none; use"
+    sentence = r"reward.kind=dense needs a game with potentials, and openspiel:kuhn_poker has none; use"
     with pytest.raises(UserError, match=sentence):
         RewardShaping(config(kind="dense"), opened(KUHN))
     RewardShaping(config(kind="sparse"), opened(KUHN))
 
 
-def test_a_weight_of_nothing_is_refused_with_what_there_is():
+def test_a_weight_of_an_unknown_potential_is_refused_with_the_known_ones():
     with pytest.raises(
-        UserError, match=r"^reward.weights.hit_points is nothing that duel judges; it judges hp, round\.$"
+        UserError, match=r"^reward.weights.hit_points is not a potential of duel:plain; its potentials are hp, round\.$"
     ):
         RewardShaping(config(kind="dense", weights={"hit_points": 1}), Duel())
 
@@ -98,7 +98,7 @@ def test_settings_that_do_not_fit_are_refused(overrides: list[str], sentence: st
 
 
 def strikes(kind: str, updates: int) -> float:
-    """Return how often a policy strikes as hard as it can after some updates with next to no foresight."""
+    """Return how often a policy strikes as hard as it can after some updates with almost no look ahead."""
     game = Duel()
     policy = build_policy(game)
     settings = {"learning_rate": 0.02, "minibatch": 100_000, "advantage_lambda": 0.0, "value_weight": 0.0}
@@ -106,7 +106,7 @@ def strikes(kind: str, updates: int) -> float:
     collector = build_collector(game, policy, slots=40)
     rewards = RewardShaping(config(kind=kind), game)
     for update in range(updates):
-        learner.update(rewards.judge(collector.collect(400, update), update / updates), update / updates)
+        learner.update(rewards.shape(collector.collect(400, update), update / updates), update / updates)
     played = play(game, policy, 1000)
     free = played.view[:, 3] == 0
     return float((played.action[free] == 2).mean())

@@ -8,8 +8,6 @@ from episodes import LEDUC, build_collector, build_policy, opened, play
 
 from nemesis.core.trajectory import Trajectories, concatenate
 
-ACTIONS = 3
-
 
 def assert_same(left: Trajectories, right: Trajectories) -> None:
     for name in left.__slots__:
@@ -38,7 +36,7 @@ def test_an_episode_longer_than_the_limit_is_a_portion_of_its_own():
 
 def test_arrays_give_the_episodes_back():
     trajectories = recorded(stride=2, memory="gru")
-    assert_same(Trajectories.from_arrays(trajectories.arrays(), ACTIONS), trajectories)
+    assert_same(Trajectories.from_arrays(trajectories.arrays()), trajectories)
 
 
 @pytest.mark.parametrize(("memory", "stride"), [("none", None), ("gru", 2)])
@@ -47,7 +45,7 @@ def test_stale_beginnings_are_left_out_and_the_rest_stays(memory: str, stride: i
     collector = build_collector(game, build_policy(game, memory=memory), slots=200, stride=stride)
     collector.collect(100, version=0)
     mixed = collector.collect(600, version=1)
-    fresh = mixed.without_stale(1, remembers=memory != "none")
+    fresh = mixed.without_stale(1, recurrent=memory != "none")
     assert 0 < fresh.decisions < mixed.decisions
     assert (fresh.version >= 1).all()
     assert fresh.offsets[0] == 0
@@ -71,15 +69,15 @@ def test_stale_beginnings_are_left_out_and_the_rest_stays(memory: str, stride: i
 
 def test_without_stale_leaves_fresh_episodes_alone():
     trajectories = recorded()
-    assert trajectories.without_stale(0, remembers=False) is trajectories
-    assert trajectories.without_stale(1, remembers=False).decisions == 0
+    assert trajectories.without_stale(0, recurrent=False) is trajectories
+    assert trajectories.without_stale(1, recurrent=False).decisions == 0
 
 
-def test_a_policy_that_remembers_never_goes_on_where_no_memory_was_kept():
+def test_a_recurrent_policy_never_continues_where_no_memory_was_kept():
     game = opened(LEDUC)
     collector = build_collector(game, build_policy(game, memory="gru"), slots=200, stride=100)  # no episode is so long
     collector.collect(100, version=0)
-    fresh = collector.collect(600, version=1).without_stale(1, remembers=True)
+    fresh = collector.collect(600, version=1).without_stale(1, recurrent=True)
     first = fresh.tick[fresh.offsets[:-1]]
     assert fresh.episodes > 0
     assert first.max() <= 1  # only whole episodes are left
@@ -106,7 +104,7 @@ def test_what_is_known_goes_with_the_decisions():
     trajectories = recorded()
     known = np.arange(trajectories.decisions) % 3 > 0
     marked = replace(trajectories, known=known)
-    assert_same(Trajectories.from_arrays(marked.arrays(), ACTIONS), marked)
+    assert_same(Trajectories.from_arrays(marked.arrays()), marked)
     assert_same(concatenate(list(marked.portions(50))), marked)
     both = concatenate([marked, trajectories])
     assert both.known is not None
@@ -116,9 +114,9 @@ def test_what_is_known_goes_with_the_decisions():
 
 def test_what_is_possible_goes_with_the_decisions():
     trajectories = recorded()
-    possible = trajectories.mask & (np.arange(trajectories.decisions)[:, None] % 3 == 0)
+    possible = trajectories.mask * (np.arange(trajectories.decisions)[:, None] % 3 == 0).astype(np.uint8)
     marked = replace(trajectories, possible=possible)
-    assert_same(Trajectories.from_arrays(marked.arrays(), ACTIONS), marked)
+    assert_same(Trajectories.from_arrays(marked.arrays()), marked)
     assert_same(concatenate(list(marked.portions(50))), marked)
     both = concatenate([marked, trajectories])
     assert both.possible is not None
@@ -126,11 +124,11 @@ def test_what_is_possible_goes_with_the_decisions():
     assert concatenate([trajectories, trajectories]).possible is None
 
 
-def test_which_results_came_by_play_goes_with_the_episodes():
+def test_which_episodes_terminated_goes_with_them():
     trajectories = recorded()
     terminated = np.arange(trajectories.episodes) % 3 > 0
     marked = replace(trajectories, terminated=terminated)
-    assert_same(Trajectories.from_arrays(marked.arrays(), ACTIONS), marked)
+    assert_same(Trajectories.from_arrays(marked.arrays()), marked)
     assert_same(concatenate(list(marked.portions(50))), marked)
     both = concatenate([trajectories, marked])
     assert both.terminated is not None
