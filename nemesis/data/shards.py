@@ -3,7 +3,7 @@
     source    string         id of the battle; the rows of a battle are together, one seat after the other
     group     string         of related battles, such as a series of the same players; a split takes whole groups
     format    string         such as gen1ou
-    ending    string         played, forfeit or timer
+    ending    string         played, forfeit, timer or truncated
     seat      int8           whose decision it is, from 0; a match may have more than two seats
     step      int32          number of the decision in its episode, from 0
     tick      int32          number of earlier decisions of the match, of all seats

@@ -1,7 +1,7 @@
 """A match as a PettingZoo parallel environment.
 
 All seats act in every step, as PettingZoo asks. A seat that has nothing to decide, for example while the other one
-replaces a fainted Pokémon, has action 0 as its only legal action, and its action is ignored. A policy that reads the
+makes a forced move, has action 0 as its only legal action, and its action is ignored. A policy that reads the
 mask then has a log-probability of 0, so the step has no policy gradient. `info["acting"]` tells these steps apart.
 """
 

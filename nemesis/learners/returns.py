@@ -6,7 +6,7 @@ v_t = V_t + ρ_t δ_t + γ c_t (v_{t+1} − V_{t+1}). Its policy advantage r_t +
 surrogate loss multiplies by the importance ratio itself.
 Shaping (Ng, Harada, Russell 1999) by a potential Φ adds γ Φ_{t+1} − Φ_t, with Φ = 0 after a terminated episode.
 
-An episode that does not terminate goes on with its bootstrap value (Pardo et al. 2018, "Time Limits in Reinforcement
+An episode that does not terminate continues with its bootstrap value (Pardo et al. 2018, "Time Limits in Reinforcement
 Learning"). `rewards_of` adds γ · bootstrap to the last reward of such an episode. All estimators take V = 0 after an
 episode's last decision, so each of them continues with the bootstrap value there.
 """
@@ -27,7 +27,7 @@ def gae(reward: Tensor, value: Tensor, offsets: IntArray, discount: float, decay
 
 
 def n_step(reward: Tensor, value: Tensor, offsets: IntArray, discount: float, steps: int) -> Tensor:
-    """Return the n-step return of each decision: the discounted rewards of so many steps, plus the value after them."""
+    """Return the n-step return of each decision: the discounted rewards of `steps` steps, plus the value after them."""
     ragged = _Ragged(offsets, reward.device)
     total = torch.zeros_like(reward)
     for step in range(steps):

@@ -1,4 +1,4 @@
-"""What a policy is made of, and the one dial for its size."""
+"""The parts of a policy, and the one setting for its size."""
 
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -23,9 +23,9 @@ class PolicyConfig(Settings):
         description="module:attribute of a class (game) → encoder(width) and action_head(width) that replaces the "
         "game's own; null takes the game's",
     )
-    width: int | None = Field(None, ge=8, le=16384, multiple_of=8, description="features per decision, instead of size")
-    layers: int | None = Field(None, ge=1, le=64, description="layers of the memory, instead of size")
-    memory: MemoryKind = Field("none", description="how a decision knows of the seat's earlier ones")
+    width: int | None = Field(None, ge=8, le=16384, multiple_of=8, description="features per decision; overrides size")
+    layers: int | None = Field(None, ge=1, le=64, description="layers of the memory; overrides size")
+    memory: MemoryKind = Field("none", description="how decisions depend on the seat's earlier ones")
     context: int = Field(64, ge=1, le=4096, description="earlier decisions that each transformer layer sees")
     value: Literal["scalar", "categorical"] = Field(
         "scalar", description="predict the mean return, or a distribution over returns"
@@ -34,17 +34,17 @@ class PolicyConfig(Settings):
         51, ge=2, le=1001, description="atoms of a categorical value, even on [-1, 1]; 3 are loss, draw and win"
     )
     init: str | None = Field(
-        None, description="policy file, checkpoint or run of the same shape that a new run takes its first weights from"
+        None, description="policy file, checkpoint or run of the same shape whose weights a new run starts from"
     )
     init_parts: dict[str, str] = Field(
         {},
-        description="takes only these parts from init, by their names here and there, such as encoder: encoder; "
-        "empty takes all",
+        description="parts to take from init, by their names here and there, such as encoder: encoder; "
+        "all of them if empty",
     )
     horizons: int = Field(0, ge=0, le=16, description="further values, one for each of learner.more_discounts")
-    action_values: bool = Field(False, description="also predict what each action earns; see learner.critic")
+    action_values: bool = Field(False, description="also predict the return of each action; see learner.critic")
     opponent_model: bool = Field(
-        False, description="also predict what the opponent does at the same moment; see learner.opponent_model_weight"
+        False, description="also predict the opponent's action of the same moment; see learner.opponent_model_weight"
     )
 
 
@@ -56,13 +56,13 @@ class Dimensions(NamedTuple):
 
 
 def dimensions(config: PolicyConfig) -> Dimensions:
-    """Return the width and the layers that the size dial stands for, unless they are set by hand."""
-    dial = _DIAL[config.memory][config.size]
-    return Dimensions(config.width or dial.width, config.layers or dial.layers)
+    """Return the width and the layers of a size, unless the config overrides them."""
+    size = _SIZES[config.memory][config.size]
+    return Dimensions(config.width or size.width, config.layers or size.layers)
 
 
 # Parameters of one layer, in squared widths: none 4, LSTM 8, GRU 6, transformer 12.
-_DIAL: dict[MemoryKind, dict[Size, Dimensions]] = {
+_SIZES: dict[MemoryKind, dict[Size, Dimensions]] = {
     "none": {
         "nano": Dimensions(48, 2),
         "micro": Dimensions(176, 2),

@@ -1,4 +1,4 @@
-"""Several policies that play as one: each keeps a memory of its own, and the mean of their probabilities decides."""
+"""Several policies that play as one, by the mean of their probabilities; each has its own memory."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from nemesis.policies.policy import Policy, StepOutput
 
 
 class Ensemble(nn.Module):
-    """Its state is those of its policies, side by side; its value is the mean of theirs."""
+    """Its state is the concatenated states of its policies; its value is the mean of theirs."""
 
     def __init__(self, policies: Sequence[Policy]) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class Ensemble(nn.Module):
         return sum(self._sizes)
 
     def step(self, view: Tensor, mask: Tensor, state: Tensor) -> StepOutput:
-        """Decide once for each row: view (n, view), mask (n, action), state (n, state)."""
+        """Decide once for each row: view (n, view), mask (n, action) or packed, state (n, state)."""
         states = torch.split(state, self._sizes, dim=1)
         outputs: list[StepOutput] = [
             policy.step(view, mask, part)  # type: ignore[operator]

@@ -1,11 +1,11 @@
-"""No memory: residual feed-forward layers in which every decision stands alone."""
+"""No memory: residual feed-forward layers that process each decision independently."""
 
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
 
 class FeedForward(nn.Module):
-    """x + W₂ relu(W₁ norm(x)), with dropout where a learner wants it."""
+    """x + W₂ relu(W₁ norm(x)), with dropout if a learner sets its rate."""
 
     def __init__(self, width: int, hidden: int) -> None:
         super().__init__()
@@ -20,7 +20,7 @@ class FeedForward(nn.Module):
 
 
 class NoMemory(nn.Module):
-    """As deep as a policy with memory, with a state of no numbers."""
+    """As deep as a policy with memory, with an empty state."""
 
     state_size = 0
 
@@ -31,7 +31,7 @@ class NoMemory(nn.Module):
     def step(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         return self.layers(x), state
 
-    def sequence(self, x: Tensor, state: Tensor) -> Tensor:  # noqa: ARG002 (the face that all memories share)
+    def sequence(self, x: Tensor, state: Tensor) -> Tensor:  # noqa: ARG002 (the interface of all memories)
         y: Tensor = self.layers(x)
         return y
 

@@ -47,7 +47,7 @@ _UNPACKED_BYTES = _unpacked_bytes()
 
 
 def unpack_mask(packed: Tensor, actions: int) -> Tensor:
-    """Unpack masks (…, byte) of so many actions on their device: (…, action). See `core.masks` for the bit order."""
+    """Unpack masks (…, byte) on their device: (…, action). See `core.masks` for the bit order."""
     # One lookup of eight bits at a time is several times faster on a CPU than shifting each bit.
     return _UNPACKED_BYTES.to(packed.device)[packed.int()].view(torch.bool)[..., :actions]
 
@@ -68,7 +68,7 @@ class PolicyOutput(NamedTuple):
 
     @staticmethod
     def concatenate(outputs: "Sequence[PolicyOutput]") -> "PolicyOutput":
-        """Join the outputs for several lots of decisions (n, …)."""
+        """Join outputs for different decisions (n, …)."""
         heads = zip(*outputs, strict=True)
         return PolicyOutput(*(None if parts[0] is None else torch.cat(parts) for parts in heads))  # type: ignore[arg-type]
 

@@ -1,12 +1,13 @@
-"""Memory cores: how a decision knows of the same seat's earlier decisions.
+"""Memory cores: what carries information from a seat's earlier decisions to later ones.
 
-All have one face. The state is one flat row of `state_size` numbers per seat, all zero before the first decision.
+All have one interface. The state is one flat row of `state_size` numbers per seat, zero before the first decision.
 
     step(x (n, width), state (n, state)) → y (n, width), next state (n, state)
     sequence(x (b, t, width), state (b, state)) → y (b, t, width)
     advance(x (b, t, width), state (b, state)) → state (b, state) after all of them
 
-From the same state all agree with each other. Sequences are causal, so a row may be padded at its end with anything.
+From the same state, all three give the same results. Sequences are causal, so rows may be padded at their end with
+any input.
 """
 
 from typing import TypeAlias

@@ -17,8 +17,8 @@ class LSTMMemory(nn.Module):
         self.state_size = 2 * layers * width
         self.norm = nn.LayerNorm(width)
         self.core = nn.LSTM(width, width, layers)
-        for _, _, bias, _ in self.core.all_weights:  # gates stand in the order input, forget, cell, output
-            nn.init.ones_(bias[width : 2 * width])  # remember at first, so that gradients reach far back
+        for _, _, bias, _ in self.core.all_weights:  # the gates are in the order input, forget, cell, output
+            nn.init.ones_(bias[width : 2 * width])  # forget gates start open, so that gradients reach far back
 
     def step(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         y = self.norm(x)
@@ -28,7 +28,7 @@ class LSTMMemory(nn.Module):
             y, cell = torch.lstm_cell(y, (parts[layer], parts[self.layers + layer]), *weights)
             hidden.append(y)
             cells.append(cell)
-        return x + y, torch.cat(hidden + cells, dim=1).to(state.dtype)  # narrower under autocast
+        return x + y, torch.cat(hidden + cells, dim=1).to(state.dtype)  # autocast computes in a narrower type
 
     def sequence(self, x: Tensor, state: Tensor) -> Tensor:
         y, _ = self._run(x, state)

@@ -1,8 +1,8 @@
 """A causal transformer over a seat's decisions, with a sliding window and a key-value cache for stepping.
 
 Each layer sees the current decision and up to `context` earlier ones. Keys are rotated by their absolute position (Su
-et al. 2021, RoFormer) before they are cached, so attention depends on distances alone and the cache needs no order: it
-is a ring in which the newest decision overwrites the oldest.
+et al. 2021, RoFormer) before they are cached, so attention depends only on distances and the cache needs no order: it
+is a ring buffer in which the newest decision overwrites the oldest.
 """
 
 import torch
@@ -13,7 +13,7 @@ from nemesis.policies.feed_forward import FeedForward
 
 
 class TransformerMemory(nn.Module):
-    """State: the cache (layer, key and value, context, width), then how many decisions went before."""
+    """State: the cache (layer, key and value, context, width), then the number of earlier decisions."""
 
     frequencies: Tensor
 
@@ -29,18 +29,18 @@ class TransformerMemory(nn.Module):
 
     def step(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         y, keys_and_values = self._run(x.unsqueeze(1), state)
-        return y.squeeze(1), self._remembering(state, keys_and_values)
+        return y.squeeze(1), self._updated_state(state, keys_and_values)
 
     def sequence(self, x: Tensor, state: Tensor) -> Tensor:
         return self._run(x, state)[0]
 
     def advance(self, x: Tensor, state: Tensor) -> Tensor:
-        return self._remembering(state, self._run(x, state)[1])
+        return self._updated_state(state, self._run(x, state)[1])
 
-    def _remembering(self, state: Tensor, keys_and_values: list[Tensor]) -> Tensor:
+    def _updated_state(self, state: Tensor, keys_and_values: list[Tensor]) -> Tensor:
         """Return the state after decisions of these keys and values, per layer (b, 2, t, width)."""
         steps = keys_and_values[0].shape[2]
-        kept = min(steps, self.context)  # of the newest
+        kept = min(steps, self.context)  # the newest of them
         time = torch.arange(steps - kept, steps, device=state.device)
         slot = (state[:, -1:].long() + time) % self.context  # (b, kept)
         rows = torch.arange(len(state), device=state.device)[:, None]
@@ -58,17 +58,17 @@ class TransformerMemory(nn.Module):
         time = torch.arange(x.shape[1], device=x.device)
         visible = self._visible(before, time)
         angle = (before[:, None] + time)[:, :, None, None] * self.frequencies  # (b, t, 1, half a head)
-        turn = angle.cos(), angle.sin()
+        rotation = angle.cos(), angle.sin()
         keys_and_values = []
         for layer, (attention, feed_forward) in enumerate(zip(self.attention, self.feed_forward, strict=True)):
-            x, new = attention(x, cache[:, layer], visible, turn)
+            x, new = attention(x, cache[:, layer], visible, rotation)
             x = feed_forward(x)
             keys_and_values.append(new)
         return x, keys_and_values
 
     def _visible(self, before: Tensor, time: Tensor) -> Tensor:
         """Return which of the cached and the new decisions each new one sees, (b, 1, t, context + t)."""
-        # How far before the first new decision each slot of the ring was written: 1 is the latest.
+        # How many decisions before the first new one each slot of the ring was written: 1 is the latest.
         slot = torch.arange(self.context, device=time.device)
         age = 1 + (before[:, None] - 1 - slot) % self.context  # (b, context)
         within = age[:, None, :] + time[:, None] <= self.context
@@ -88,11 +88,13 @@ class Attention(nn.Module):
         self.project = nn.Linear(width, 3 * width)
         self.output = nn.Linear(width, width)
 
-    def forward(self, x: Tensor, cache: Tensor, visible: Tensor, turn: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, x: Tensor, cache: Tensor, visible: Tensor, rotation: tuple[Tensor, Tensor]
+    ) -> tuple[Tensor, Tensor]:
         """Take x (b, t, width) and a cache (b, 2, context, width); return the outputs and the new (b, 2, t, width)."""
         split = (*x.shape[:2], self.heads, -1)  # (b, t, head, width / head)
         query, key, value = (part.view(split) for part in self.project(self.norm(x)).chunk(3, dim=2))
-        query, key = _rotate(query, turn), _rotate(key, turn)
+        query, key = _rotate(query, rotation), _rotate(key, rotation)
         new = torch.stack((key.flatten(2), value.to(key.dtype).flatten(2)), dim=1)
         seen = torch.cat((cache, new), dim=2)
         keys, values = seen.view(*seen.shape[:3], self.heads, -1).transpose(2, 3).unbind(1)
@@ -100,9 +102,9 @@ class Attention(nn.Module):
         return x + self.output(mixed.transpose(1, 2).flatten(2)), new
 
 
-def _rotate(x: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
-    """Turn each pair (first half, second half) of a head's features by its angle, (b, t, head, width / head)."""
-    cos, sin = turn
+def _rotate(x: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
+    """Rotate each pair (first half, second half) of a head's features by its angle, (b, t, head, width / head)."""
+    cos, sin = rotation
     first, second = x.chunk(2, dim=-1)
     return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
 

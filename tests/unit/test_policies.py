@@ -156,13 +156,13 @@ def test_a_scalar_value_has_no_atoms():
 
 @pytest.mark.parametrize("memory", MEMORIES)
 @pytest.mark.parametrize("size", get_args(Size))
-def test_the_size_dial_gives_the_stated_number_of_parameters(size: str, memory: str):
+def test_each_size_gives_the_stated_number_of_parameters(size: str, memory: str):
     with torch.device("meta"):
         count = parameter_count(build(size=size, memory=memory, actions=200, view=128))
     assert 0.8 <= count / 1e6 / MILLIONS[size] <= 1.2
 
 
-def test_width_and_layers_override_the_dial_one_by_one():
+def test_width_and_layers_override_the_size_one_by_one():
     assert dimensions(PolicyConfig(size="large", width=24, layers=7)) == (24, 7)
     assert dimensions(PolicyConfig(size="large", layers=7)) == (dimensions(PolicyConfig(size="large")).width, 7)
 

@@ -85,7 +85,8 @@ def test_a_game_without_potentials_is_refused():
 
 def test_an_unknown_potential_is_refused_with_those_that_there_are():
     with pytest.raises(
-        UserError, match=r"^reward.weights.hit_points is not a potential of duel; its potentials are hp, round\.$"
+        UserError,
+        match=r"^reward.weights.hit_points is not a potential of duel:plain; its potentials are hp, round, and a",
     ):
         RewardShaping(config(kind="dense", weights={"hit_points": 1}), Duel())
 
