@@ -1,7 +1,7 @@
-"""Settings: a nested mapping and dotted overrides go in, a checked model or plain sentences come out.
+"""Build a validated config from a nested mapping and dotted overrides, with readable errors.
 
-The text of an error and of the help are made from one source, the JSON schema of the model, so that both always tell
-the range and the allowed values that are checked.
+Error messages and help texts are both generated from the JSON schema of the model. Ranges and allowed values in them
+are therefore always those that are validated.
 """
 
 import difflib
@@ -40,23 +40,23 @@ class ConfigError(UserError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class FieldInfo:
-    """One setting, as help shows it."""
+    """One setting, as shown in the help."""
 
     path: str
     type: str
-    default: str | None  # none: it must be given
+    default: str | None  # None: it is required
     description: str
     only_for: tuple[str, ...] = ()  # the alternatives of a union that have it; empty: all
 
 
 def build_config(model: type[M], data: Mapping[str, Any], overrides: Sequence[str] = ()) -> M:
-    """Return the model made of data with overrides `a.b.c=value` on top.
+    """Return the model built from data with overrides `a.b.c=value` on top.
 
-    A value is read as JSON and, if it is none, kept as text. It replaces what stood at its key. A key below a setting
-    that was written short, such as `learning_rate.end=1e-5` over `learning_rate: 3e-4`, opens it first; below a setting
-    that data leaves out, it changes one part of the default. An override that selects another alternative of a
-    union (`learner.algorithm=ppo`) drops the keys of data that belong to the former alternative alone; keys that
-    overrides give are never dropped.
+    A value is parsed as JSON, or kept as text if it is not JSON. It replaces the value at its key. A key below a
+    setting in its short form, such as `learning_rate.end=1e-5` over `learning_rate: 3e-4`, expands the short form first.
+    Below a setting that is missing in data, it changes one part of the default. An override that selects another
+    alternative of a union (`learner.algorithm=ppo`) drops the keys of data that only the previous alternative has. Keys
+    given by overrides are never dropped.
     """
     merged = _plain(data)
     problems = []
@@ -68,7 +68,7 @@ def build_config(model: type[M], data: Mapping[str, Any], overrides: Sequence[st
             assignments.append((keys, _parse(value)))
         else:
             problems.append(f"{_shown(text)} is not an override. Write KEY=VALUE, with dots between nested keys.")
-    # The alternative of a union decides which keys and defaults there are, so it is settled before anything below it.
+    # The alternative of a union decides which keys and defaults there are, so it is set before anything below it.
     for keys, value in sorted(assignments, key=lambda assignment: not _selects_alternative(model, assignment[0])):
         try:
             _assign(model, merged, keys, value)
@@ -84,12 +84,12 @@ def build_config(model: type[M], data: Mapping[str, Any], overrides: Sequence[st
 
 
 def describe(model: type[BaseModel]) -> list[FieldInfo]:
-    """Return every setting below the model, in order; what all alternatives of a union share is listed once."""
+    """Return every setting below the model, in order. Settings that all alternatives of a union share are listed once."""
     return list(_describe(model, "", None))
 
 
 def json_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON schema of what `build_config` takes, short forms included."""
+    """Return the JSON schema of what `build_config` accepts, including short forms."""
     schema = model.model_json_schema()
     definitions = schema.get("$defs", {})
     if Schedule.__name__ in definitions:
@@ -101,7 +101,7 @@ def json_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """The models of a setting that has settings below it: one, or one for each tag of a discriminated union."""
+    """The models of a setting with nested settings: one, or one per tag of a discriminated union."""
 
     models: Mapping[str, type[BaseModel]]
     discriminator: str | None
@@ -177,7 +177,7 @@ def _assign(
     if opened is None and group is None:
         raise ConfigError(f"{at}{'.'.join(keys)} is not a setting: {at}{key} is a single value.")
     if opened is None:
-        return  # what stands there is wrong itself, and validation says so
+        return  # the value itself is invalid, and validation reports it
     target[key] = opened
     if group and rest == [group.discriminator]:
         former, chosen = group.of(opened), group.select(value)
@@ -188,7 +188,7 @@ def _assign(
 
 
 def _opened(group: _Group | None, value: Any) -> dict[str, Any] | None:
-    """Return the value as a mapping of which single keys can be set; none if it cannot be one."""
+    """Return the value as a mapping whose keys can be set one by one, or None if it cannot be converted."""
     if isinstance(value, Mapping):
         return dict(value)
     if group is None:
@@ -203,7 +203,7 @@ def _opened(group: _Group | None, value: Any) -> dict[str, Any] | None:
             return None
     if value is None:
         return None
-    # Unset fields stay out, so that another alternative of the union brings its own defaults.
+    # Unset fields are excluded, so that another alternative of the union uses its own defaults.
     opened: dict[str, Any] = value.model_dump(exclude_unset=True)
     if group.discriminator:
         opened[group.discriminator] = getattr(value, group.discriminator)
@@ -212,7 +212,7 @@ def _opened(group: _Group | None, value: Any) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where in the settings an error is."""
+    """The setting that an error refers to."""
 
     path: str
     name: str  # the last part of the path
@@ -223,9 +223,9 @@ class _Place:
 
 
 def _locate(model: type[BaseModel], data: Mapping[str, Any], details: ErrorDetails) -> _Place:
-    """Follow the location of an error down to the setting that the user wrote.
+    """Return the setting at the location of an error.
 
-    Pydantic puts the tags of unions and the inside of values into locations; the path leaves them out.
+    Pydantic's locations include union tags and parts of values; the path does not.
     """
     place = _Place("", "", data, model, None, None)
     parts = iter(details["loc"])
@@ -311,7 +311,7 @@ def _property(model: type[BaseModel], name: str) -> dict[str, Any]:
 
 
 def _expected(model: type[BaseModel], schema: Mapping[str, Any]) -> str:
-    """Return what a value must be, in text that follow "must be"."""
+    """Describe the allowed values, as a phrase that follows "must be"."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         if name == Schedule.__name__:

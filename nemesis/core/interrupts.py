@@ -7,11 +7,11 @@ from types import FrameType, TracebackType
 from typing import Self, TypeAlias
 
 Stop: TypeAlias = Callable[[], bool]
-"""Called now and then by long work: whether to stop."""
+"""Polled by long-running work: whether to stop."""
 
 
 class StoppedError(Exception):
-    """Work was interrupted half way, as requested; nothing of it counts."""
+    """Work was interrupted on request; its partial results are discarded."""
 
 
 def never() -> bool:
@@ -19,17 +19,17 @@ def never() -> bool:
 
 
 class Interrupts:
-    """Notes that somebody asked the run to stop; the run looks after each update. A second request does not wait."""
+    """Records a request to stop, which the run checks after each update. A second request stops at once."""
 
     def __init__(self) -> None:
         self.requested = False
-        # Whoever ignores a signal or has a handler of their own keeps it so.
+        # Custom handlers and ignored signals are left as they are.
         self._previous = {
             number: handler
             for number in (signal.SIGINT, signal.SIGTERM)
             if (handler := signal.getsignal(number)) in (signal.default_int_handler, signal.SIG_DFL)
         }
-        if current_thread() is not main_thread():  # only there can handlers be set
+        if current_thread() is not main_thread():  # handlers can be set only in the main thread
             self._previous = {}
 
     def __enter__(self) -> Self:
