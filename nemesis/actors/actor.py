@@ -1,7 +1,7 @@
-"""An actor: a process that plays matches with the newest weights and hands episodes over in shared memory.
+"""An actor: a process that plays matches with the newest weights and sends episodes through shared memory.
 
-It ends with the process that started it, however that ends. It plays on while the learner has not read the last
-episodes, but only until the next ones are ready, so that what it plays is never much older than what is learned.
+It exits when its parent process ends, however that happens. While the learner has not read the last episodes, the actor
+continues only until the next ones are ready. This bounds the staleness of its experience.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ from nemesis.play.seating import OpenPlayer, open_seating
 from nemesis.policies.build import build_policy
 from nemesis.policies.policy import Policy
 
-_MIN_CAPACITY = 4096  # decisions that fit into a block at least
+_MIN_CAPACITY = 4096  # decisions
 _HEARTBEAT = 1.0  # seconds
 
 
@@ -42,31 +42,31 @@ class ActorTask:
     settings: PlaySettings
     folder: Path  # of the run
     seed: int
-    portion: int  # decisions of the main learner in one hand-over
+    portion: int  # decisions of the main learner per message
     pairings: Pairings
     weights: Mapping[str, SharedWeights]
     block: Block
-    inference: InferenceClient | None  # where a central process runs the networks
-    heartbeat: torch.Tensor  # (1,) shared; counts up as long as the actor works
+    inference: InferenceClient | None  # None: the actor runs the networks
+    heartbeat: torch.Tensor  # (1,) shared; increases while the actor works
 
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """Episodes in the block, and what happened besides."""
+    """Episodes in the block, with outcomes and counts."""
 
     learner: str
     columns: Columns
-    outcomes: Outcomes | None  # with the first part of a hand-over
+    outcomes: Outcomes | None  # only with the first part of an experience
     counts: PlayCounts | None
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Allows the actor to write its block again."""
+    """Allows the actor to overwrite its block."""
 
 
 class FollowingPlayer:
-    """Plays with the weights that a learner publishes, from the moment they are published."""
+    """Plays with the newest published weights of a learner."""
 
     def __init__(self, policy: Policy, spec: GameSpec, weights: SharedWeights, slots: int, seed: int) -> None:
         self._follower = Follower(policy, weights)
@@ -186,7 +186,7 @@ class _Actor:
                 yield from self._portions(part.episodes_at(slice(half, None)))
 
     def _await_block(self) -> None:
-        """Wait until the learner has read the block; the heartbeat goes on meanwhile."""
+        """Wait until the learner has read the block; the heartbeat continues."""
         while not self._may_write:
             if self._learner.poll(_HEARTBEAT):
                 self._handle(self._learner.recv())
@@ -203,5 +203,5 @@ def block_size(settings: PlaySettings, game: Game, state_size: int, portion: int
     spec = game.spec
     per_decision = spec.view_size * spec.view_bytes + packed_size(spec.actions) + 6 * 8 + 4 * 8
     memory = state_size * 4 / settings.sequence_length + 8
-    final_view = spec.view_size * spec.view_bytes  # of one episode; where more have one, portions are smaller
+    final_view = spec.view_size * spec.view_bytes  # of one episode; if more episodes have one, portions are smaller
     return int(capacity(portion) * (per_decision + memory)) + final_view + (1 << 16)

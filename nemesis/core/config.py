@@ -53,9 +53,9 @@ def build_config(model: type[M], data: Mapping[str, Any], overrides: Sequence[st
     """Return the model built from data with overrides `a.b.c=value` on top.
 
     A value is parsed as JSON, or kept as text if it is not JSON. It replaces the value at its key. A key below a
-    setting in its short form, such as `learning_rate.end=1e-5` over `learning_rate: 3e-4`, expands the short form first.
-    Below a setting that is missing in data, it changes one part of the default. An override that selects another
-    alternative of a union (`learner.algorithm=ppo`) drops the keys of data that only the previous alternative has. Keys
+    setting in its short form, such as `learning_rate.end=1e-5` over `learning_rate: 3e-4`, expands it first. Below a
+    setting that is missing in data, it changes one part of the default. An override that selects another alternative
+    of a union (`learner.algorithm=ppo`) drops the keys of data that only the previous alternative has. Keys
     given by overrides are never dropped.
     """
     merged = _plain(data)
@@ -84,7 +84,7 @@ def build_config(model: type[M], data: Mapping[str, Any], overrides: Sequence[st
 
 
 def describe(model: type[BaseModel]) -> list[FieldInfo]:
-    """Return every setting below the model, in order. Settings that all alternatives of a union share are listed once."""
+    """Return every setting below the model, in order. Settings shared by all alternatives of a union appear once."""
     return list(_describe(model, "", None))
 
 
