@@ -1,7 +1,7 @@
 """The players of a tournament or of a recorded dataset, by name.
 
-An entrant is a policy (a run, a checkpoint, a policy file, shipped:NAME), a scripted player of the game, a user function
-as module:attribute, or a player over a server. A game family registers its players over servers with a name prefix.
+An entrant is a policy (a run, a checkpoint, a policy file, shipped:NAME), a scripted player of the game, a user
+function as module:attribute, or a player over a server. A game family registers the latter with a name prefix.
 """
 
 from collections.abc import Sequence

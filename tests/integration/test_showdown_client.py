@@ -19,11 +19,11 @@ from nemesis.core.errors import UserError
 from nemesis.core.game import BoolArray, EndReason, IntArray, is_counted
 from nemesis.deploy.pokemon.decider import BattleDecider
 from nemesis.deploy.pokemon.server_matches import MatchSeries, play_on_server
-from nemesis.deploy.pokemon.showdown_client import ScheduledBattle, Limits, FinishedBattle, ShowdownClient
+from nemesis.deploy.pokemon.showdown_client import FinishedBattle, Limits, ScheduledBattle, ShowdownClient
 from nemesis.deploy.pokemon.showdown_connection import Connection
 from nemesis.deploy.pokemon.showdown_server import showdown_server
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.hosts.observer import SeatUpdate, Observer
+from nemesis.games.pokemon.hosts.observer import Observer, SeatUpdate
 from nemesis.play.players import Player, RandomPlayer, ScriptedPlayer
 
 HASTY = Limits(opening=10, silence=1.5, absence=0.5, sheets=2)
@@ -240,7 +240,7 @@ def test_an_opponent_who_never_comes_is_said_in_a_sentence(server: str):
 
     with (
         closing(game.observer()) as observer,
-        pytest.raises(UserError, match=r"^No battle against Rival began within 1 s\.$"),
+        pytest.raises(UserError, match=r"^No battle against Rival started within 1 s\.$"),
     ):
         asyncio.run(wait_alone())
 
@@ -277,7 +277,7 @@ def test_poke_env_shows_its_team_sheet_where_training_did():
 
 
 def test_a_player_that_does_not_exist_is_said_in_a_sentence():
-    with pytest.raises(UserError, match=r"poke-env:CleverPlayer does not start.*There is no player CleverPlayer"):
+    with pytest.raises(UserError, match=r"poke-env:CleverPlayer did not start.*There is no player CleverPlayer"):
         play_on_server(game_of("gen1ou"), RandomPlayer(0), MatchSeries("CleverPlayer", 2, seed=0))
 
 
@@ -287,7 +287,7 @@ def test_a_player_that_crashes_is_said_in_a_sentence(tmp_path: Path, monkeypatch
         "class Quitter(RandomPlayer):\n    def choose_move(self, battle):\n        os._exit(3)\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
-    with pytest.raises(UserError, match=r"^The player of poke-env ended with code 3\."):
+    with pytest.raises(UserError, match=r"^The poke-env player exited with code 3\."):
         play_on_server(game_of("gen1ou"), RandomPlayer(0), MatchSeries("quitter:Quitter", 2, seed=0))
 
 

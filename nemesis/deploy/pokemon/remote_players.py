@@ -1,4 +1,4 @@
-"""Players of poke-env as opponents in tournaments: they meet ours on a local Showdown server."""
+"""poke-env players as opponents in tournaments, on a local Showdown server."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from nemesis.play.players import Player
 
 
 class PokeEnvPlayers:
-    """Players by the names of their classes, such as poke-env:SimpleHeuristicsPlayer."""
+    """poke-env players by class name, such as poke-env:SimpleHeuristicsPlayer."""
 
     prefix = PREFIX
     slots = SLOTS

@@ -1,6 +1,6 @@
-"""Matches against a player of poke-env on a local Showdown server, counted as those that are played in process.
+"""Matches against a poke-env player on a local Showdown server, scored like matches in this process.
 
-Matches come in pairs: in the second battle of a pair the players exchange their teams and their seats.
+Matches are played in pairs: in the second battle of a pair, the players swap teams and seats.
 """
 
 import asyncio
@@ -14,10 +14,10 @@ from nemesis.core.errors import UserError
 from nemesis.deploy.pokemon.decider import BattleDecider
 from nemesis.deploy.pokemon.poke_env_opponent import poke_env_opponent
 from nemesis.deploy.pokemon.showdown_client import (
-    ScheduledBattle,
+    FinishedBattle,
     Limits,
     NoBattleError,
-    FinishedBattle,
+    ScheduledBattle,
     ShowdownClient,
 )
 from nemesis.deploy.pokemon.showdown_connection import Connection
@@ -27,15 +27,15 @@ from nemesis.play.matches import Score, score
 from nemesis.play.players import Player
 
 _NAME = "Nemesis"
-_MAX_NAME_LENGTH = 18  # that Showdown takes
-SLOTS = 40  # battles at the same time
+_MAX_NAME_LENGTH = 18  # limit of Showdown
+SLOTS = 40  # concurrent battles
 
 
 @dataclass(frozen=True, slots=True)
 class MatchSeries:
-    """Battles against one opponent."""
+    """A series of battles against one opponent."""
 
-    opponent: str  # the class of a player of poke-env
+    opponent: str  # class name of a poke-env player
     matches: int
     seed: int
     slots: int = SLOTS
@@ -44,9 +44,9 @@ class MatchSeries:
 def play_on_server(
     game: PokemonGame, player: Player, series: MatchSeries, watch: Callable[[FinishedBattle], None] | None = None
 ) -> Score:
-    """Play a series on a server that is started for it, and say what the player earned.
+    """Play a series on a new local server, and return the player's score.
 
-    The player must have room for the slots of the series. `watch` sees every battle that ended.
+    The player must have at least as many slots as the series. `watch` is called with every finished battle.
     """
     with showdown_server(simulators=1) as websocket, closing(game.observer()) as observer:
         played = asyncio.run(_play_series(game, BattleDecider(observer, player), series, websocket))
@@ -65,11 +65,10 @@ async def _play_series(
     game: PokemonGame, decider: BattleDecider, series: MatchSeries, websocket: str
 ) -> list[FinishedBattle]:
     scheduled, opponent_teams = _schedule(game, series)
-    # poke-env knows open team sheets in formats of that name alone.
+    # poke-env supports open team sheets only in formats with vgc in their name.
     sheets = game.sheets and game.format.sheets == "offered" and "vgc" in game.format.id
-    opponent_name = f"X{series.opponent.rpartition(':')[2]}"[
-        :_MAX_NAME_LENGTH
-    ]  # unlike ours, whatever the class is called
+    # The prefix makes the name differ from ours, also for a class of the same name.
+    opponent_name = f"X{series.opponent.rpartition(':')[2]}"[:_MAX_NAME_LENGTH]
     connection = await Connection.open(websocket, _NAME)
     try:
         async with poke_env_opponent(
@@ -89,7 +88,7 @@ async def _play_series(
             try:
                 done, _ = await asyncio.wait((playing, failing), return_when=asyncio.FIRST_COMPLETED)
                 if playing not in done:
-                    failing.result()  # raises what has happened
+                    failing.result()  # raises its error
                 return await playing
             except NoBattleError as error:
                 raise UserError(f"{error}{opponent.output_tail()}") from None
@@ -101,7 +100,7 @@ async def _play_series(
 
 
 def _schedule(game: PokemonGame, series: MatchSeries) -> tuple[Sequence[ScheduledBattle], dict[int, str | None]]:
-    """Return our battles, and the opponent's team in each."""
+    """Return our battles, and the opponent's team in each of them."""
     scheduled = []
     opponent_teams: dict[int, str | None] = {}
     for match in range(series.matches):
