@@ -35,7 +35,7 @@ class _Requirement:
 
 
 def doctor() -> int:
-    """Report versions, cores, accelerators and missing packages."""
+    """Report versions, accelerators and missing packages."""
     requirements = _requirements()
     needed = [requirement for requirement in requirements if requirement.extra is None]
     torch_failure = _failure("torch")
