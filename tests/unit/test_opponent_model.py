@@ -22,9 +22,9 @@ from nemesis.play.experience import Clock
 from nemesis.play.pairings import MAIN, SELF_PLAY
 from nemesis.play.players import PolicyPlayer
 from nemesis.play.seating import Seating
+from nemesis.policies.build import build_policy
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
-from nemesis.storage import policy_files as policies
 
 torch.set_num_threads(1)
 
@@ -54,12 +54,12 @@ class DuelOpponentModel(nn.Module):
 def new_policy(**settings: Any) -> Policy:
     torch.manual_seed(0)
     config = PolicyConfig.model_validate({"width": 32, "layers": 1, "opponent_model": True} | settings)
-    return policies.new_policy(OpenDuel(), config)
+    return build_policy(OpenDuel(), config)
 
 
 def played(policy: Policy, decisions: int = 400, *, opponent_model: bool = True) -> Trajectories:
     game = OpenDuel()
-    actor = PolicyPlayer(policy, 32, CPU, 0)
+    actor = PolicyPlayer(policy, game.spec, 32, CPU, 0)
     seating = Seating(32, SELF_PLAY, lambda *_: actor, 0)
     stride = 2 if policy.state_size else None
     collector = Collector(game, game.pool(32, 0), seating, stride, Clock(), opponent_model=opponent_model)
@@ -161,7 +161,7 @@ def test_an_opponent_model_adds_only_its_own_weights():
 
 def test_a_game_whose_actions_have_no_classes_has_no_opponent_model():
     with pytest.raises(UserError, match=r"policy\.opponent_model needs a game"):
-        policies.new_policy(opened(LEDUC), PolicyConfig(opponent_model=True))
+        build_policy(opened(LEDUC), PolicyConfig(opponent_model=True))
 
 
 def test_a_weight_without_a_head_is_an_error_that_names_both_settings():
