@@ -66,28 +66,41 @@ def evaluate(
     check_least(seed=(seed, 0), replays=(replays, 0), matches=(matches, 2))
     if json:
         _check_writable(json)
-    from nemesis.storage.policies import policy_path
-
     opponents, settings = split_settings(others)
     if opponents and opponent:
         raise UserError("--opponent is for a single player; with several, name all of them in a row.")
-    alone = not opponents and not policy_path(player).is_file()
-    if alone and (game or last or (temperature, top_p, ensemble) != (None, None, 1)):
-        raise UserError(
-            "--game, --temperature, --top-p, --ensemble and --last are for several players; name them in a row."
-        )
     result: _Result
-    if alone:
-        from nemesis.evaluation import strength
-
-        result = strength.evaluate(
-            Path(player), seed, matches, opponent or None, replays, settings, allow_imports=allow_imports
-        )
+    if not opponents and not _is_file(player):
+        if game or last or (temperature, top_p, ensemble) != (None, None, 1):
+            raise UserError(
+                "--game, --temperature, --top-p, --ensemble and --last are for several players; name them in a row."
+            )
+        result = _alone(Path(player), seed, matches, opponent, replays, settings, allow_imports)
     else:
         options = _play_options(temperature, top_p, ensemble, last, allow_imports)
         entrants = _open_entrants([player, *opponents], game, settings, opponent, options)
         result = _tournament(entrants, matches, replays, folder, seed)
     _print(result, json)
+
+
+def _is_file(player: str) -> bool:
+    from nemesis.storage.policies import policy_path
+
+    return policy_path(player).is_file()
+
+
+def _alone(
+    path: Path,
+    seed: int,
+    matches: int | None,
+    opponents: Sequence[str],
+    replays: int,
+    settings: Sequence[str],
+    allow_imports: bool,
+) -> _Result:
+    from nemesis.evaluation import strength
+
+    return strength.evaluate(path, seed, matches, opponents or None, replays, settings, allow_imports=allow_imports)
 
 
 def _play_options(

@@ -1,0 +1,1 @@
+"""The contracts that everything shares: games, trajectories, settings, plug-ins."""

@@ -1,1 +1,1 @@
-"""Trained policies outside of training: on Showdown servers, and against players of other projects."""
+"""Trained policies outside of training: servers of the games, and players of other projects. One package per family."""

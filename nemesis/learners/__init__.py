@@ -1,0 +1,1 @@
+"""Learners: one file per algorithm, and the returns and losses that they share."""

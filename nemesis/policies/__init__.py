@@ -1,0 +1,1 @@
+"""Policies: encoder → memory → heads, their sizes and play styles."""

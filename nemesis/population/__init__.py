@@ -1,0 +1,1 @@
+"""Populations: the opponent pool, exploiters, and who meets whom."""

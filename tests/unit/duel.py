@@ -1,19 +1,22 @@
-"""A small game that behaves as a simulator of battles does, for tests of whoever plays matches.
+"""A small game that behaves like a simulator of battles, for tests of everything that plays matches.
 
-Both seats strike at once, for 0, 1 or 2 hit points; who was hit by 2 has to catch breath, alone, before the next round.
+Both seats strike at once, for 0, 1 or 2 hit points. A seat that was hit by 2 must catch breath, alone, before the next round.
 Views are small integers. Several hosts share the slots and answer in turn, so that each batch has the decisions of only
 some matches; the end of a match comes in a batch without decisions.
 """
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor, nn
 
+from nemesis.core.family import Family
 from nemesis.core.game import (
     SIDES,
     Arrays,
@@ -27,11 +30,12 @@ from nemesis.core.game import (
     Scripted,
 )
 from nemesis.core.masks import pack_mask
+from nemesis.games import registry
 
 BREATH = 3  # the action of catching breath; the others are how hard to strike
 HIT_POINTS = 8
 ROUND_LIMIT = 5
-VIEW = 4  # own hit points, the foe's, the round, whether out of breath
+VIEW = 4  # own hit points, the opponent's, the round, whether out of breath
 
 
 def always(action: int, view: np.ndarray, mask: BoolArray, generator: np.random.Generator) -> IntArray:  # noqa: ARG001
@@ -42,7 +46,7 @@ class Duel:
     """The game, as wide as asked for."""
 
     def __init__(self, actions: int = 4, hosts: int = 3, lost: range = range(0)) -> None:
-        self.spec = GameSpec("duel", VIEW, actions, 1.0, 2, "1")
+        self.spec = GameSpec("duel:plain", VIEW, actions, 1.0, 2, "1")
         self.potentials: Mapping[str, float] = {"hp": 0.5, "round": 0.0}
         self.scripted: Mapping[str, Scripted] = {"timid": partial(always, 0), "bold": partial(always, 2)}
         self._hosts = hosts
@@ -62,6 +66,14 @@ class Duel:
 
     def action_head(self, width: int) -> nn.Module:
         return DuelHead(width, self.spec.actions)
+
+
+def register(monkeypatch: pytest.MonkeyPatch, game: Duel) -> Duel:
+    """Register a family of games of which `duel:plain` opens this very object; returns it."""
+    families = {**registry.families(), "duel": Family("duel", "plain", "duel:open_plain")}
+    monkeypatch.setattr(registry, "families", lambda: families)
+    monkeypatch.setattr(sys.modules[__name__], "open_plain", lambda *_: game, raising=False)
+    return game
 
 
 class DuelEncoder(nn.Module):

@@ -37,14 +37,14 @@ class SelfPlay:
     """A collector of one policy's matches against itself."""
 
     def __init__(self, game: Game, pool: MatchPool, policy: Policy, seed: int = 0, stride: int | None = None) -> None:
-        self.actor = PolicyPlayer(policy, game.spec, pool.slots, CPU, seed)
+        self.player = PolicyPlayer(policy, game.spec, pool.slots, CPU, seed)
         self.clock = Clock()
         self._collector = Collector(game, pool, self._seating(pool.slots, seed), stride, self.clock)
         self.snapshot = self._collector.snapshot
         self.restore = self._collector.restore
 
     def _seating(self, slots: int, seed: int) -> Seating:
-        return Seating(slots, SELF_PLAY, lambda *_: self.actor, seed)
+        return Seating(slots, SELF_PLAY, lambda *_: self.player, seed)
 
     @property
     def counts(self) -> PlayCounts:
@@ -52,7 +52,7 @@ class SelfPlay:
 
     def collect(self, decisions: int, version: int) -> Trajectories:
         """Play with the policy as it is, after so many updates."""
-        self.actor.version = version
+        self.player.version = version
         return self._collector.collect(decisions).episodes[MAIN]
 
 

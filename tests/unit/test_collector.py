@@ -1,4 +1,4 @@
-"""Collecting: finished episodes alone, each as it was played, and nothing lost across a snapshot."""
+"""Collecting: only complete episodes, each as it was played, and nothing lost across a snapshot."""
 
 import time
 from collections import Counter
@@ -13,6 +13,7 @@ from episodes import CPU, KUHN, LEDUC, SelfPlay, build_collector, build_policy, 
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import Arrays, Decisions, EndReason, IntArray, MatchPool, Results
+from nemesis.core.masks import is_legal, pack_mask, unpack_mask
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners.batch import to_batch
 from nemesis.play.players import Choices, RandomPlayer
@@ -59,7 +60,7 @@ class TroubledPool:
     def recv(self) -> tuple[Decisions, Results]:
         waiting, ended = self._pool.recv()
         failed = np.isin(ended.match, self._fails)
-        waiting.mask[np.isin(waiting.match, self._stuck)] = False
+        waiting.mask[np.isin(waiting.match, self._stuck)] = 0
         returns = np.where(failed[:, None], np.nan, ended.returns).astype(np.float32)
         reason = np.where(failed, EndReason.SIMULATOR_FAILURE, ended.end_reason)
         return waiting, Results(ended.match, ended.slot, returns, reason)
@@ -90,7 +91,7 @@ def test_every_match_can_be_replayed_in_openspiel_from_what_was_collected():
         for row in rows:
             assert state.current_player() == seat[row]
             np.testing.assert_array_equal(state.information_state_tensor(), trajectories.view[row])
-            np.testing.assert_array_equal(state.legal_actions_mask(), trajectories.mask[row])
+            np.testing.assert_array_equal(state.legal_actions_mask(), unpack_mask(trajectories.mask[row], 2))
             state.apply_action(int(trajectories.action[row]))
         assert state.is_terminal()
         first, second = trajectories.result[trajectories.match == match]
@@ -153,7 +154,7 @@ def test_log_probabilities_and_values_are_those_of_the_policy(memory: str):
     np.testing.assert_allclose(trajectories.log_prob, log_prob.numpy(), atol=1e-5)
     np.testing.assert_allclose(trajectories.value, output.value.numpy(), atol=1e-5)
     assert trajectories.log_prob.std() > 0.1
-    assert np.all(trajectories.mask[np.arange(trajectories.decisions), trajectories.action])
+    assert is_legal(trajectories.mask, trajectories.action).all()
 
 
 def test_actions_are_sampled_with_the_probabilities_of_the_policy():
@@ -168,7 +169,7 @@ def test_actions_are_sampled_with_the_probabilities_of_the_policy():
 
 
 @pytest.mark.parametrize("memory", MEMORIES[1:])
-def test_kept_memories_are_what_the_policy_remembers_there(memory: str):
+def test_kept_memories_are_the_states_of_the_policy_there(memory: str):
     game = opened(LEDUC)
     policy = build_policy(game, memory=memory)
     trajectories = play(game, policy, 400, stride=2)
@@ -256,12 +257,12 @@ def test_matches_of_hosts_that_answer_in_turn_are_put_together_again():
                 assert len({batch.tick[row] for row in together}) == 1
                 for row in together:
                     np.testing.assert_array_equal(batch.view[row], match.view(seat[row]))
-                    np.testing.assert_array_equal(batch.mask[row], match.mask(seat[row], 2115))
+                    np.testing.assert_array_equal(unpack_mask(batch.mask[row], 2115), match.mask(seat[row], 2115))
                 match.choose({int(seat[row]): int(batch.action[row]) for row in together})
             assert rows == []
             assert batch.result[batch.match == number].tolist() == match.end()[0]
     assert any((batch.action == BREATH).any() for batch in batches)  # decisions of one seat alone
-    assert collector.counts.ended["tie"] > 0  # which is play, as a win is
+    assert collector.counts.ended["tie"] > 0  # which counts, as a win does
     assert sum(collector.counts.ended.values()) == collector.counts.matches
 
 
@@ -292,7 +293,7 @@ def test_random_play_takes_every_legal_action_equally_often_and_no_other():
     generator = np.random.default_rng(0)
     mask = np.repeat(generator.random((3, 2115)) < [[0.002], [0.01], [0.5]], 4000, axis=0)
     rows = np.arange(len(mask))
-    decisions = Decisions(rows, rows, rows % 2, np.zeros((len(mask), 1), dtype=np.int16), mask)
+    decisions = Decisions(rows, rows, rows % 2, np.zeros((len(mask), 1), dtype=np.int16), pack_mask(mask))
     choices = RandomPlayer(seed=0).act(decisions)
     assert mask[rows, choices.action].all()
     np.testing.assert_allclose(np.exp(choices.log_prob), 1 / mask.sum(axis=1), rtol=1e-5)
@@ -305,7 +306,7 @@ def test_random_play_takes_every_legal_action_equally_often_and_no_other():
 def test_the_clock_tells_simulation_from_inference():
     game = opened(LEDUC)
     collector = build_collector(game, build_policy(game), slots=64)
-    act, asked = collector.actor.act, 0
+    act, asked = collector.player.act, 0
 
     def slowly(decisions: Decisions) -> Choices:
         nonlocal asked
@@ -313,7 +314,7 @@ def test_the_clock_tells_simulation_from_inference():
         time.sleep(0.01)
         return act(decisions)
 
-    collector.actor.act = slowly
+    collector.player.act = slowly
     started = time.perf_counter()
     collector.collect(500, version=0)
     clock, elapsed = collector.clock, time.perf_counter() - started

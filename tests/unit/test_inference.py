@@ -1,4 +1,4 @@
-"""Central inference: policies in their own style, and nobody kept open for an actor that is gone."""
+"""Central inference: policies in their own style, and no player kept open for an actor that is gone."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,6 +18,7 @@ from nemesis.play.pairings import MAIN, PlayerSource
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.play_style import PlayStyle
 from nemesis.storage.policy_files import save_policy
+from nemesis.training.assembly import play_settings
 from nemesis.training.config import RunConfig
 
 SLOTS = 16
@@ -36,12 +37,12 @@ def served(tmp_path: Path) -> Iterator[tuple[Inference, list[InferenceClient]]]:
     weights = {MAIN: SharedWeights(policy)}
     weights[MAIN].publish(policy, 7)
     pipes = [Pipe() for _ in exchanges]
-    task = InferenceTask(build_config(RunConfig, settings), tmp_path, 0, weights, exchanges)
+    task = InferenceTask(play_settings(build_config(RunConfig, settings)), tmp_path, 0, weights, exchanges)
     inference = Inference(task, [theirs for theirs, _ in pipes])
 
     def serve() -> None:
         with suppress(EOFError):
-            inference.go()
+            inference.run()
 
     thread = Thread(target=serve)
     thread.start()
@@ -52,30 +53,30 @@ def served(tmp_path: Path) -> Iterator[tuple[Inference, list[InferenceClient]]]:
 
 
 def test_a_frozen_policy_plays_in_the_style_of_its_file(served: tuple[Inference, list[InferenceClient]]):
-    _, (line, _) = served
+    _, (client, _) = served
     game, policy = opened(LEDUC), build_policy(opened(LEDUC))
     waiting, _ = game.pool(SLOTS, seed=0).recv()
     with torch.no_grad():
         output = policy.step(torch.from_numpy(waiting.view), torch.from_numpy(waiting.mask), torch.zeros(SLOTS, 0))
-    line.greet()
+    client.handshake()
     for _ in range(3):
-        np.testing.assert_array_equal(line.player(FROZEN).act(waiting).action, output.log_probs.argmax(-1).numpy())
-    learning = line.player(LEARNING)
+        np.testing.assert_array_equal(client.player(FROZEN).act(waiting).action, output.log_probs.argmax(-1).numpy())
+    learning = client.player(LEARNING)
     drawn = [learning.act(waiting).action for _ in range(20)]
     assert learning.version == 7
     assert any((one != drawn[0]).any() for one in drawn)  # as its probabilities say
 
 
-def test_whom_only_an_actor_that_is_gone_needed_is_let_go(served: tuple[Inference, list[InferenceClient]]):
+def test_a_player_that_only_a_dead_actor_needed_is_closed(served: tuple[Inference, list[InferenceClient]]):
     inference, (first, second) = served
     waiting, _ = opened(LEDUC).pool(SLOTS, seed=0).recv()
-    for line in (first, second):
-        line.greet()
-        line.player(FROZEN).act(waiting)
+    for client in (first, second):
+        client.handshake()
+        client.player(FROZEN).act(waiting)
     first.player(LEARNING).act(waiting)
     assert inference.players == {FROZEN, LEARNING}
-    first.greet()  # whoever has taken the place of the first actor
+    first.handshake()  # the replacement of the first actor
     assert inference.players == {FROZEN}  # the second still needs it
     second.player(FROZEN).close()
-    second.greet()
+    second.handshake()
     assert inference.players == set()

@@ -15,15 +15,15 @@ from episodes import build_policy as seeded_policy
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
 from nemesis.core.game import Arrays, Decisions, EndReason, Game, IntArray, MatchPool, Results
-from nemesis.evaluation.replays import record
+from nemesis.evaluation.replays import save_replays
 from nemesis.evaluation.strength import AgainstOpponents, Evaluation, NashConv, Strength, evaluate, measure
 from nemesis.games.openspiel.game import OpenSpielGame, open_game
 from nemesis.play.matches import Score, play
 from nemesis.play.players import Choices, RandomPlayer, ScriptedPlayer
 from nemesis.play.scripted import opponent_names
+from nemesis.policies.build import build_policy
 from nemesis.policies.policy import Policy
 from nemesis.storage.checkpoints import save_checkpoint
-from nemesis.training.assembly import build_policy
 from nemesis.training.config import RunConfig
 
 torch.set_num_threads(1)
@@ -141,7 +141,7 @@ def test_when_every_match_is_voided_the_figures_say_so_and_stay_valid_json(tmp_p
     assert (strength.scores["random"].matches, strength.scores["random"].voided) == (0, 20)
     assert all(math.isnan(value) for value in strength.metrics().values())
     evaluation = Evaluation("openspiel:kuhn_poker", tmp_path, 1, strength, strength)
-    sentence = "no match ended by play, 20 voided; ended: 20 simulator_failure"
+    sentence = "no match counts, 20 voided; ended: 20 simulator_failure"
     assert ("against random, last weights", sentence) in evaluation.rows()
     figures = json.loads(json.dumps(evaluation.as_json(), allow_nan=False))["against_last"]["random"]
     for name in ("return", "return_margin", "win_rate", "win_rate_low", "win_rate_high"):
@@ -150,10 +150,11 @@ def test_when_every_match_is_voided_the_figures_say_so_and_stay_valid_json(tmp_p
 
 
 def test_what_was_trained_on_cuda_can_be_measured_anywhere(tmp_path: Path):
-    config = run_config(KUHN, device="cuda")
-    policy = build_policy(config, open_game(KUHN))
+    config, game = run_config(KUHN, device="cuda"), open_game(KUHN)
+    policy = build_policy(game, config.policy)
     tensors = {"weights": policy.state_dict(), "average": policy.state_dict()}
-    path = save_checkpoint(tmp_path, 7, tensors, {}, config.model_dump(mode="json"))
+    state = {"view_version": game.spec.view_version, "decisions": 0}
+    path = save_checkpoint(tmp_path, 7, tensors, state, config.model_dump(mode="json"))
     evaluation = evaluate(path, seed=0)
     assert isinstance(evaluation.last, NashConv)
     assert evaluation.update == 7
@@ -162,24 +163,24 @@ def test_what_was_trained_on_cuda_can_be_measured_anywhere(tmp_path: Path):
     assert [label for label, _ in evaluation.rows()][3:5] == ["NashConv, last weights", "exploitability, last weights"]
 
 
-class Witness:
-    """Plays by chance and notes what it was asked."""
+class RecordingPlayer:
+    """Plays at random and records what it was asked."""
 
     def __init__(self, seed: int) -> None:
-        self._actor = RandomPlayer(seed)
+        self._player = RandomPlayer(seed)
         self.asked: list[tuple[int, int]] = []  # match, seat
         self.forgotten: list[int] = []
 
     def act(self, decisions: Decisions) -> Choices:
         self.asked += zip(decisions.match.tolist(), decisions.seat.tolist(), strict=True)
-        return self._actor.act(decisions)
+        return self._player.act(decisions)
 
     def forget(self, slot: IntArray) -> None:
         self.forgotten += slot.tolist()
 
 
-def test_seats_alternate_and_only_matches_that_count_are_played_in_earnest():
-    first, second = Witness(1), Witness(2)
+def test_sides_alternate_and_players_are_asked_only_in_matches_that_count():
+    first, second = RecordingPlayer(1), RecordingPlayer(2)
     (counted,) = play(Duel(), first, [second], matches=31, slots=8, seed=0)
     assert counted.matches == 31
     assert {match for match, _ in first.asked} == {match for match, _ in second.asked} == set(range(31))
@@ -190,7 +191,7 @@ def test_seats_alternate_and_only_matches_that_count_are_played_in_earnest():
 
 
 def test_several_opponents_share_a_pool_and_each_gets_its_pairs_of_matches():
-    first, others = Witness(1), [Witness(2), Witness(3), Witness(4)]
+    first, others = RecordingPlayer(1), [RecordingPlayer(2), RecordingPlayer(3), RecordingPlayer(4)]
     lost = [match for match in range(1000) if match // 2 % 3 == 0]
     scores = play(Duel(lost=lost), first, others, matches=10, slots=8, seed=0)
     assert [(score.matches, score.voided) for score in scores] == [(0, 10), (10, 0), (10, 0)]
@@ -201,21 +202,21 @@ def test_several_opponents_share_a_pool_and_each_gets_its_pairs_of_matches():
 
 
 def test_an_odd_number_of_matches_is_played_against_each_opponent():
-    others = [Witness(2), Witness(3)]
-    scores = play(Duel(), Witness(1), others, matches=3, slots=4, seed=0)
+    others = [RecordingPlayer(2), RecordingPlayer(3)]
+    scores = play(Duel(), RecordingPlayer(1), others, matches=3, slots=4, seed=0)
     assert [score.matches for score in scores] == [3, 3]
     assert [{match for match, _ in other.asked} for other in others] == [{0, 1, 4}, {2, 3, 5}]
 
 
 def test_the_length_of_matches_is_counted():
-    first = Witness(1)
-    (counted,) = play(Duel(), first, [Witness(2)], matches=20, slots=4, seed=0)
+    first = RecordingPlayer(1)
+    (counted,) = play(Duel(), first, [RecordingPlayer(2)], matches=20, slots=4, seed=0)
     assert counted.decisions == len(first.asked) / 20
     assert math.isnan(counted.turns)
     assert (counted.as_json()["decisions"], counted.as_json()["turns"]) == (counted.decisions, None)
 
 
-def test_every_way_to_end_is_counted_and_what_was_not_played_is_voided():
+def test_every_way_to_end_is_counted_and_what_must_not_count_is_voided():
     (counted,) = play(Duel(lost=range(0, 1000, 5)), RandomPlayer(1), [RandomPlayer(2)], matches=200, slots=16, seed=0)
     assert (counted.matches, counted.voided) == (160, 40)
     assert counted.ended.keys() == {"played", "tie", "turn_limit", "host_lost"}
@@ -227,13 +228,13 @@ def test_every_way_to_end_is_counted_and_what_was_not_played_is_voided():
 def test_a_pool_is_closed_after_the_matches_and_after_an_error():
     game = Duel()
     play(game, RandomPlayer(1), [RandomPlayer(2)], matches=3, slots=2, seed=0)
-    with pytest.raises(RuntimeError, match="The bold one fainted"):
-        play(game, RandomPlayer(1), [ScriptedPlayer(fainting, 0)], matches=3, slots=2, seed=0)
+    with pytest.raises(RuntimeError, match="The script failed"):
+        play(game, RandomPlayer(1), [ScriptedPlayer(failing, game.spec.actions, 0)], matches=3, slots=2, seed=0)
     assert [pool.closed for pool in game.pools] == [True, True]
 
 
-def fainting(*_: object) -> IntArray:
-    raise RuntimeError("The bold one fainted.")
+def failing(*_: object) -> IntArray:
+    raise RuntimeError("The script failed.")
 
 
 def test_a_policy_is_measured_against_each_opponent_of_the_game():
@@ -251,7 +252,7 @@ def test_a_policy_is_measured_against_each_opponent_of_the_game():
 
 def test_opponents_are_chosen_by_name():
     assert opponent_names(Duel(), ("bold", "random")) == ("random", "bold")
-    with pytest.raises(UserError, match=r"^duel has no opponent called 'bald'\. It has random, timid, bold\.$"):
+    with pytest.raises(UserError, match=r"^duel:plain has no opponent called 'bald'\. It has random, timid, bold; "):
         opponent_names(Duel(), ("bald",))
 
 
@@ -259,7 +260,7 @@ def test_matches_are_saved_as_replays_with_who_played_them(tmp_path: Path):
     game = Duel()
     folder = tmp_path / "replays" / "update-7"
     policy = seeded_policy(game).eval()
-    replays = record(game, policy, CPU, opponent="bold", matches=5, seed=0, folder=folder)
+    replays = save_replays(game, policy, CPU, opponent="bold", matches=5, seed=0, folder=folder)
     assert sorted(replay.path for replay in replays) == [folder / f"{match}.txt" for match in range(5)]
     for replay in replays:
         names, _, log = replay.path.read_text().partition(": ")
@@ -269,7 +270,7 @@ def test_matches_are_saved_as_replays_with_who_played_them(tmp_path: Path):
     assert all(pool.closed for pool in game.pools)
 
 
-def test_a_game_that_cannot_show_its_matches_says_so(tmp_path: Path):
+def test_a_game_that_cannot_save_replays_says_so(tmp_path: Path):
     game = open_game(KUHN, node_limit=1)
     with pytest.raises(UserError, match=r"^Matches of openspiel:kuhn_poker cannot be saved as replays\.$"):
-        record(game, seeded_policy(game), CPU, opponent="random", matches=2, seed=0, folder=tmp_path)
+        save_replays(game, seeded_policy(game), CPU, opponent="random", matches=2, seed=0, folder=tmp_path)

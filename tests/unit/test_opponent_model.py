@@ -59,8 +59,8 @@ def new_policy(**settings: Any) -> Policy:
 
 def played(policy: Policy, decisions: int = 400, *, opponent_model: bool = True) -> Trajectories:
     game = OpenDuel()
-    actor = PolicyPlayer(policy, game.spec, 32, CPU, 0)
-    seating = Seating(32, SELF_PLAY, lambda *_: actor, 0)
+    player = PolicyPlayer(policy, game.spec, 32, CPU, 0)
+    seating = Seating(32, SELF_PLAY, lambda *_: player, 0)
     stride = 2 if policy.state_size else None
     collector = Collector(game, game.pool(32, 0), seating, stride, Clock(), opponent_model=opponent_model)
     return collector.collect(decisions).episodes[MAIN]

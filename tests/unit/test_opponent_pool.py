@@ -1,4 +1,4 @@
-"""The opponent pool: results noted fairly, shares that follow losses, rules of sampling, nobody lost in a restart."""
+"""The opponent pool: results counted fairly, shares that follow losses, sampling rules, and an exact restart."""
 
 import json
 
@@ -20,8 +20,8 @@ def opponents(*overrides: str) -> OpponentsConfig:
     return build_config(OpponentsConfig, {}, overrides)
 
 
-def member(name: str, category: Category = "past", rating: float = FIRST_RATING, concatenate: int = 0) -> Member:
-    return Member(name, category, PlayerSource("frozen", f"{name}.safetensors"), rating, concatenate)
+def member(name: str, category: Category = "past", rating: float = FIRST_RATING, joined_at: int = 0) -> Member:
+    return Member(name, category, PlayerSource("frozen", f"{name}.safetensors"), rating, joined_at)
 
 
 def pool_of(*members: Member, settings: OpponentsConfig | None = None) -> OpponentPool:
@@ -32,20 +32,20 @@ def pool_of(*members: Member, settings: OpponentsConfig | None = None) -> Oppone
     return pool
 
 
-def outcomes(opponent: Member, scores: list[float], seat: int = 0, reason: EndReason = EndReason.PLAYED) -> Outcomes:
-    """Matches of the policy, in one seat, against a member."""
+def outcomes(opponent: Member, scores: list[float], side: int = 0, reason: EndReason = EndReason.PLAYED) -> Outcomes:
+    """Matches of the policy, from one side, against a member."""
     returns = np.array(scores, dtype=np.float32)
-    both = np.stack([returns, -returns] if seat == 0 else [-returns, returns], axis=1)
-    player = np.tile([0, 1] if seat == 0 else [1, 0], (len(scores), 1))
+    both = np.stack([returns, -returns] if side == 0 else [-returns, returns], axis=1)
+    player = np.tile([0, 1] if side == 0 else [1, 0], (len(scores), 1))
     reasons = np.full(len(scores), reason, dtype=np.int64)
     return Outcomes((SELF, opponent.source), player, both, reasons)
 
 
-def test_results_are_kept_by_seat_and_move_the_ratings_against_each_other():
+def test_results_are_kept_by_side_and_move_the_ratings_against_each_other():
     opponent = member("one")
     pool = pool_of(opponent)
-    pool.note(outcomes(opponent, [1, 1, 0], seat=0))
-    pool.note(outcomes(opponent, [-1], seat=1))
+    pool.add_outcomes(outcomes(opponent, [1, 1, 0], side=0))
+    pool.add_outcomes(outcomes(opponent, [-1], side=1))
     assert opponent.record.tolist() == [[2, 1, 0], [0, 0, 1]]
     assert pool.rating > FIRST_RATING > opponent.rating
     assert pool.rating + opponent.rating == pytest.approx(2 * FIRST_RATING)
@@ -57,7 +57,7 @@ def test_results_are_kept_by_seat_and_move_the_ratings_against_each_other():
 def test_a_voided_match_is_credited_to_nobody(reason: EndReason):
     opponent = member("one")
     pool = pool_of(opponent)
-    pool.note(outcomes(opponent, [1, 1, 1], reason=reason))
+    pool.add_outcomes(outcomes(opponent, [1, 1, 1], reason=reason))
     assert opponent.record.sum() == 0
     assert (pool.rating, opponent.rating) == (FIRST_RATING, FIRST_RATING)
 
@@ -76,21 +76,21 @@ def test_ratings_settle_where_results_say_however_many_come_at_once(matches: int
 def test_recent_matches_count_more_in_a_win_rate():
     opponent = member("one")
     pool = pool_of(opponent, settings=opponents("shares.past=0.5", "memory=20"))
-    pool.note(outcomes(opponent, [1.0] * 100))
-    pool.note(outcomes(opponent, [-1.0] * 100))
+    pool.add_outcomes(outcomes(opponent, [1.0] * 100))
+    pool.add_outcomes(outcomes(opponent, [-1.0] * 100))
     assert opponent.against.rate < 0.05
     assert opponent.record.sum() == 200
 
 
-def test_shares_move_to_whom_the_policy_loses_and_leave_the_floors():
+def test_shares_move_toward_those_that_the_policy_loses_to_and_keep_the_floors():
     settings = opponents(
         "shares.self=0.6", "shares.past=0.2", "shares.scripted=0.2", "curriculum=0.1", "floor=0.05", "least_self=0.35"
     )
     strong, weak = member("strong", "past"), member("weak", "scripted")
     pool = pool_of(strong, weak, settings=settings)
     for update in range(1, 200):
-        pool.note(outcomes(strong, [-1.0] * 5))
-        pool.note(outcomes(weak, [1.0] * 5))
+        pool.add_outcomes(outcomes(strong, [-1.0] * 5))
+        pool.add_outcomes(outcomes(weak, [1.0] * 5))
         pool.advance(update)
     assert pool.shares["past"] > 0.5
     assert pool.shares["scripted"] == pytest.approx(0.05, abs=0.02)
@@ -104,22 +104,22 @@ def test_self_play_keeps_its_least_share_when_a_category_gets_its_first_member()
     strong = member("strong", "scripted")
     pool = pool_of(strong, settings=settings)
     for update in range(1, 200):
-        pool.note(outcomes(strong, [-1.0] * 5))
+        pool.add_outcomes(outcomes(strong, [-1.0] * 5))
         pool.advance(update)
     assert pool.shares["self"] < 0.4
     pool.add(member("first"))
     pool.draw()
-    assert (pool.pairs()[0].first, pool.pairs()[0].second) == (SELF, SELF)
-    assert pool.pairs()[0].share >= 0.35 - 1e-9
+    assert (pool.pairings()[0].first, pool.pairings()[0].second) == (SELF, SELF)
+    assert pool.pairings()[0].share >= 0.35 - 1e-9
     assert pool.met["first"] >= 0.05
-    assert sum(pair.share for pair in pool.pairs()) == pytest.approx(1)
+    assert sum(pair.share for pair in pool.pairings()) == pytest.approx(1)
 
 
 def test_shares_stay_as_they_are_without_a_curriculum():
     strong = member("strong")
     pool = pool_of(strong)
     for update in range(1, 20):
-        pool.note(outcomes(strong, [-1.0] * 50))
+        pool.add_outcomes(outcomes(strong, [-1.0] * 50))
         pool.advance(update)
     assert pool.metrics()["opponents/share/past"] == 0.5
 
@@ -127,11 +127,11 @@ def test_shares_stay_as_they_are_without_a_curriculum():
 def test_what_an_empty_category_would_get_goes_to_those_that_are_there():
     pool = OpponentPool(opponents("shares.self=0.4", "shares.past=0.4", "shares.scripted=0.2"), seed=0)
     pool.draw()
-    (alone,) = pool.pairs()
+    (alone,) = pool.pairings()
     assert (alone.first, alone.second, alone.share) == (SELF, SELF, 1.0)
     pool.add(member("one"))
     pool.draw()
-    assert [round(pair.share, 6) for pair in pool.pairs()] == [0.5, 0.5]
+    assert [round(pair.share, 6) for pair in pool.pairings()] == [0.5, 0.5]
 
 
 def test_at_least_keeps_floors_and_proportions():
@@ -159,7 +159,7 @@ def test_elo_weighted_meets_those_near_in_rating_and_none_outside_the_window():
 
 def test_recent_weighted_meets_the_newest_most():
     old, middle, new = (
-        member(name, concatenate=concatenate) for name, concatenate in (("old", 0), ("middle", 50), ("new", 100))
+        member(name, joined_at=joined_at) for name, joined_at in (("old", 0), ("middle", 50), ("new", 100))
     )
     chance = weights("recent_weighted", [middle, old, new], "recent_decay=0.5")
     assert chance == [pytest.approx(2 / 7, abs=1e-3), pytest.approx(1 / 7, abs=1e-3), pytest.approx(4 / 7, abs=1e-3)]
@@ -179,7 +179,7 @@ def test_difficulty_adjusted_meets_those_that_are_beaten_as_often_as_wanted():
     assert easy[2] > 0.9
 
 
-def test_prioritised_meets_whom_it_loses_to_or_the_uncertain():
+def test_prioritised_meets_those_it_loses_to_or_the_uncertain():
     members = [with_win_rate("hard", 0.1), with_win_rate("even", 0.5), with_win_rate("easy", 0.95)]
     hard = weights("prioritised", members)
     assert hard[0] > hard[1] > hard[2] > 0
@@ -196,7 +196,7 @@ def test_a_member_far_behind_is_dropped_but_never_the_last_of_its_kind():
     assert all(name in pool.members for name in pool.met)
 
 
-def test_a_full_pool_lets_the_weakest_go():
+def test_a_full_pool_drops_the_weakest():
     settings = opponents("shares.past=0.5", "members=3")
     pool = pool_of(
         *(member(name, rating=rating) for name, rating in (("a", 900), ("b", 700), ("c", 800))), settings=settings
@@ -212,7 +212,7 @@ def test_the_last_exploiter_stays_however_weak():
     assert set(pool.members) == {"exploiter", "b"}
 
 
-def test_a_pool_with_room_for_fewer_than_there_are_kinds_lets_none_die_out():
+def test_a_pool_with_room_for_fewer_than_there_are_kinds_loses_no_kind():
     pool = pool_of(member("a"), settings=opponents("shares.past=0.5", "members=1"))
     pool.add(member("exploiter", "exploiter", rating=10))
     assert set(pool.members) == {"a", "exploiter"}
@@ -237,7 +237,7 @@ def test_no_more_are_met_at_once_than_asked_and_each_kind_is():
     pool = pool_of(*members, member("greedy", "scripted"), settings=settings)
     assert len(pool.met) <= 3
     assert "greedy" in pool.met
-    assert sum(pair.share for pair in pool.pairs()) == pytest.approx(1)
+    assert sum(pair.share for pair in pool.pairings()) == pytest.approx(1)
 
 
 def test_a_wanted_member_is_met_at_once():
@@ -254,8 +254,8 @@ def test_a_restored_pool_goes_on_as_if_nothing_had_happened():
     def play(pool: OpponentPool, first: int, last: int) -> None:
         for update in range(first, last):
             for one in list(pool.members.values()):
-                pool.note(outcomes(one, [1.0, -1.0, 1.0]))
-            pool.add(member(f"past-{update}", rating=pool.rating, concatenate=update))
+                pool.add_outcomes(outcomes(one, [1.0, -1.0, 1.0]))
+            pool.add(member(f"past-{update}", rating=pool.rating, joined_at=update))
             pool.advance(update)
 
     settings = opponents("shares.past=0.5", "curriculum=0.1", "sampling=prioritised", "rotation=1", "at_once=2")

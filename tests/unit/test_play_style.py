@@ -1,4 +1,4 @@
-"""Play: how a temperature and a nucleus change what is drawn, and several policies that play as one."""
+"""Action sampling: what temperature and top-p change, and several policies that play as one."""
 
 import math
 
@@ -9,7 +9,8 @@ from episodes import CPU, LEDUC, build_policy, opened
 from torch import Tensor
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import Decisions
+from nemesis.core.game import Decisions, GameSpec
+from nemesis.core.masks import is_legal, pack_mask
 from nemesis.play.players import BrokenPolicyError, PolicyPlayer
 from nemesis.policies.ensemble import Ensemble
 from nemesis.policies.play_style import PlayStyle
@@ -19,11 +20,12 @@ torch.set_num_threads(1)
 
 PROBABILITIES = torch.tensor([0.5, 0.0, 0.3, 0.2])
 LEGAL = PROBABILITIES > 0
+SPEC = GameSpec("fixed", view_size=1, actions=4, utility_scale=1.0, view_bytes=8, view_version="1")
 ROWS = 4000
 
 
 class Fixed:
-    """Says the same of every position."""
+    """Gives the same probabilities in every position."""
 
     state_size = 0
 
@@ -36,13 +38,13 @@ class Fixed:
 
 def decisions(count: int = ROWS) -> Decisions:
     numbers = np.arange(count)
-    return Decisions(numbers, numbers, 0 * numbers, np.zeros((count, 1)), np.tile(LEGAL.numpy(), (count, 1)))
+    return Decisions(numbers, numbers, 0 * numbers, np.zeros((count, 1)), np.tile(pack_mask(LEGAL.numpy()), (count, 1)))
 
 
 def shares(style: PlayStyle) -> np.ndarray:
     """Return how often each action is played."""
-    actor = PolicyPlayer(Fixed(), ROWS, CPU, seed=0, style=style)
-    return np.bincount(actor.act(decisions()).action, minlength=4) / ROWS
+    player = PolicyPlayer(Fixed(), SPEC, ROWS, CPU, seed=0, style=style)
+    return np.bincount(player.act(decisions()).action, minlength=4) / ROWS
 
 
 @pytest.mark.parametrize(
@@ -65,18 +67,18 @@ def test_actions_are_drawn_as_the_style_says(style: PlayStyle, expected: list[fl
 
 @pytest.mark.parametrize("style", [PlayStyle(temperature=0), PlayStyle(0.3, 0.6)])
 def test_log_probabilities_stay_those_of_the_policy(style: PlayStyle):
-    choices = PolicyPlayer(Fixed(), ROWS, CPU, seed=0, style=style).act(decisions())
+    choices = PolicyPlayer(Fixed(), SPEC, ROWS, CPU, seed=0, style=style).act(decisions())
     np.testing.assert_allclose(choices.log_prob, np.log(PROBABILITIES.numpy()[choices.action]), rtol=1e-6)
 
 
 @pytest.mark.parametrize("style", [PlayStyle(temperature=0), PlayStyle(0.5), PlayStyle(top_p=0.5)])
-def test_a_broken_policy_is_found_out_in_every_style(style: PlayStyle):
+def test_a_policy_with_nan_outputs_is_refused_in_every_style(style: PlayStyle):
     with pytest.raises(BrokenPolicyError):
-        PolicyPlayer(Fixed(PROBABILITIES * math.nan), 3, CPU, seed=0, style=style).act(decisions(3))
+        PolicyPlayer(Fixed(PROBABILITIES * math.nan), SPEC, 3, CPU, seed=0, style=style).act(decisions(3))
 
 
 @pytest.mark.parametrize("wrong", [{"temperature": -1}, {"temperature": math.nan}, {"top_p": 0}, {"top_p": 1.5}])
-def test_a_style_refuses_what_makes_none(wrong: dict[str, float]):
+def test_values_out_of_range_are_refused(wrong: dict[str, float]):
     with pytest.raises(UserError, match=next(iter(wrong))):
         PlayStyle(**wrong)
 
@@ -103,15 +105,15 @@ def test_an_ensemble_plays_the_mean_of_its_policies_each_with_a_memory_of_its_ow
         state, states = output.state, [part.state for part in parts]
 
 
-def test_an_actor_plays_an_ensemble_as_it_plays_a_policy():
+def test_an_player_plays_an_ensemble_as_it_plays_a_policy():
     game = opened(LEDUC)
     pool = game.pool(16, seed=0)
-    actor = PolicyPlayer(Ensemble(leduc_policies("gru", "lstm")), 16, CPU, seed=0)
+    player = PolicyPlayer(Ensemble(leduc_policies("gru", "lstm")), game.spec, 16, CPU, seed=0)
     ended = 0
     while ended < 20:
         waiting, results = pool.recv()
-        actor.forget(results.slot)
-        choices = actor.act(waiting)
-        assert waiting.mask[np.arange(len(waiting)), choices.action].all()
+        player.forget(results.slot)
+        choices = player.act(waiting)
+        assert is_legal(waiting.mask, choices.action).all()
         pool.send(choices.action)
         ended += len(results)

@@ -12,12 +12,13 @@ from rich.console import Console
 from nemesis.cli import main
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
+from nemesis.policies.build import build_policy
 from nemesis.policies.config import PolicyConfig
-from nemesis.storage import policy_files
-from nemesis.storage.policy_files import new_policy, policy_path, read_header, save_policy
-from nemesis.training.assembly import load_policy
+from nemesis.storage import policies
+from nemesis.storage.policies import find_policy, load_policy, policy_path
+from nemesis.storage.policy_files import read_header, save_policy
 from nemesis.training.config import RunConfig
-from nemesis.training.run import train
+from nemesis.training.loop import train
 
 CONFIG = PolicyConfig(width=16, layers=1, memory="gru")
 
@@ -26,21 +27,21 @@ CONFIG = PolicyConfig(width=16, layers=1, memory="gru")
 def file(tmp_path: Path) -> Path:
     game = opened(LEDUC)
     torch.manual_seed(0)
-    save_policy(tmp_path / "policy.safetensors", new_policy(game, CONFIG), CONFIG, game, {"by": "somebody"})
+    save_policy(tmp_path / "policy.safetensors", build_policy(game, CONFIG), CONFIG, game, {"by": "somebody"})
     return tmp_path / "policy.safetensors"
 
 
 def test_the_same_network_comes_back(file: Path):
     torch.manual_seed(0)
-    expected = new_policy(opened(LEDUC), CONFIG).state_dict()
+    expected = build_policy(opened(LEDUC), CONFIG).state_dict()
     before = torch.get_rng_state()
     policy = find_policy(file).load(opened(LEDUC))
-    assert torch.equal(torch.get_rng_state(), before)  # opening one disturbs no run
+    assert torch.equal(torch.get_rng_state(), before)  # opening one changes no run
     assert not policy.training
     for name, weights in policy.state_dict().items():
         assert torch.equal(weights, expected[name])
-    facts = read_header(file)
-    assert (facts.game, facts.policy, facts.about) == (f"openspiel:{LEDUC}", CONFIG, {"by": "somebody"})
+    header = read_header(file)
+    assert (header.game, header.policy, header.about) == (f"openspiel:{LEDUC}", CONFIG, {"by": "somebody"})
 
 
 def test_another_game_is_refused(file: Path):
@@ -69,7 +70,9 @@ def test_a_newer_format_is_refused(file: Path):
 
 def test_weights_that_do_not_fit_are_refused(file: Path):
     policy = CONFIG.model_dump(mode="json") | {"width": 24}
-    with pytest.raises(UserError, match=r"do not fit the policy that it describes"):
+    with pytest.raises(
+        UserError, match=r"has another shape: encoder.* is \(16, .* there and \(24, .* here\. Set policy"
+    ):
         find_policy(rewritten(file, policy=policy)).load(opened(LEDUC))
 
 
@@ -108,7 +111,7 @@ def test_a_run_is_exported_as_a_file_that_can_be_evaluated(tmp_path: Path, capfd
 
 
 def test_a_policy_that_comes_with_nemesis_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(policy_files, "_SHIPPED_FOLDER", tmp_path)
+    monkeypatch.setattr(policies, "_SHIPPED_FOLDER", tmp_path)
     with pytest.raises(UserError, match=r"no shipped:kuhn\. Nemesis comes with no policies\."):
         policy_path("shipped:kuhn")
     (tmp_path / "kuhn.safetensors").touch()

@@ -12,13 +12,14 @@ from rich.console import Console
 
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
-from nemesis.play.policy_players import PlayOptions, open_last_checkpoints, open_player
+from nemesis.play.policy_players import PlayOptions, open_ensemble, open_policy_player
+from nemesis.policies.build import build_policy
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.play_style import PlayStyle
-from nemesis.storage.policy_files import new_policy, save_policy
-from nemesis.training.assembly import load_policy
+from nemesis.storage.policies import Weights, load_policy
+from nemesis.storage.policy_files import save_policy
 from nemesis.training.config import RunConfig
-from nemesis.training.run import train
+from nemesis.training.loop import train
 
 SETTINGS = {
     "game": f"openspiel:{KUHN}",
@@ -37,44 +38,44 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("average", [False, True])
-def test_the_newest_checkpoints_play_as_one(run: Path, average: bool):
-    ensemble = open_last_checkpoints(run, opened(KUHN), 2, average)
+@pytest.mark.parametrize("weights", ["last", "average"])
+def test_the_newest_checkpoints_play_as_one(run: Path, weights: Weights):
+    ensemble = open_ensemble(run, opened(KUHN), PlayOptions(ensemble=2, weights=weights))
     for policy, update in zip(ensemble.policies, (4, 3), strict=True):
-        expected = load_policy(run / "checkpoints" / f"update-{update:08d}", average).state_dict()
-        for name, weights in policy.state_dict().items():
-            torch.testing.assert_close(weights, expected[name], rtol=0, atol=0)
+        expected = load_policy(run / "checkpoints" / f"update-{update:08d}", average=weights == "average").state_dict()
+        for name, tensor in policy.state_dict().items():
+            torch.testing.assert_close(tensor, expected[name], rtol=0, atol=0)
 
 
-def test_a_damaged_checkpoint_is_passed_over(run: Path, tmp_path: Path):
+def test_a_damaged_checkpoint_is_skipped(run: Path, tmp_path: Path):
     other = Path(shutil.copytree(run, tmp_path / "run"))
     (other / "checkpoints" / "update-00000004" / "weights.safetensors").write_bytes(b"")
-    ensemble = open_last_checkpoints(other, opened(KUHN), 2)
+    ensemble = open_ensemble(other, opened(KUHN), PlayOptions(ensemble=2, weights="last"))
     expected = load_policy(run / "checkpoints" / "update-00000003")
     assert torch.equal(ensemble.policies[0].heads.value.weight, expected.heads.value.weight)
 
 
 def test_too_few_checkpoints_are_an_error_that_tells_how_many_there_are(run: Path):
-    with pytest.raises(UserError, match=r"has 3 whole checkpoints, and 5 were asked for"):
-        open_last_checkpoints(run, opened(KUHN), 5)
+    with pytest.raises(UserError, match=r"has 3 valid checkpoints, and 5 were asked for"):
+        open_ensemble(run, opened(KUHN), PlayOptions(ensemble=5))
 
 
 def test_another_game_is_refused(run: Path):
     with pytest.raises(UserError, match=r"plays openspiel:kuhn_poker, not openspiel:leduc_poker"):
-        open_last_checkpoints(run, opened("leduc_poker"), 2)
+        open_ensemble(run, opened("leduc_poker"), PlayOptions(ensemble=2))
 
 
 def test_a_policy_file_plays_as_it_was_exported_unless_told_otherwise(tmp_path: Path):
     game = opened(KUHN)
     config = PolicyConfig(width=16, layers=1)
     file = tmp_path / "policy.safetensors"
-    save_policy(file, new_policy(game, config), config, game, {}, PlayStyle(temperature=0))
+    save_policy(file, build_policy(game, config), config, game, {}, PlayStyle(temperature=0))
     with closing(game.pool(512, 0)) as pool:
         waiting, _ = pool.recv()
 
     def most_answers(play_options: PlayOptions) -> int:
         """Return how many different answers there are to one view, at most."""
-        action = open_player(file, game, 512, 0, play_options).act(waiting).action
+        action = open_policy_player(file, game, 512, 0, play_options).act(waiting).action
         return max(len(set(action[(waiting.view == view).all(axis=1)])) for view in np.unique(waiting.view, axis=0))
 
     assert most_answers(PlayOptions()) == 1

@@ -47,7 +47,7 @@ def record(game: Duel, path: Path, first: Player, second: Player, matches: int =
     return score, read_all(path)
 
 
-def test_every_match_that_ended_by_play_is_there_with_both_seats_and_its_result(tmp_path: Path):
+def test_every_match_that_counts_is_there_with_both_seats_and_its_result(tmp_path: Path):
     game = Duel(lost=range(0, 100, 9))
     score, episodes = record(
         game, tmp_path, RandomPlayer(0), ScriptedPlayer(game.scripted["bold"], game.spec.actions, 1)
@@ -83,7 +83,7 @@ def test_actions_views_and_masks_belong_together(tmp_path: Path):
     assert (episodes.tick[episodes.offsets[:-1]] == 0).all()  # both seats begin at once
 
 
-def test_a_policy_leaves_its_probabilities_and_values(tmp_path: Path):
+def test_the_probabilities_and_values_of_a_policy_are_recorded(tmp_path: Path):
     game = opened(LEDUC)
     policy = build_policy(game)
     players = [PolicyPlayer(policy, game.spec, SLOTS, CPU, seed) for seed in (0, 1)]

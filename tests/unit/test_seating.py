@@ -1,5 +1,6 @@
-"""Several players in one pool: each decides its own seats, learners' decisions are kept, a pair lasts for a match."""
+"""Several players in one pool: each decides for its own side, learners' decisions are kept, a pairing lasts for a match."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import torch
 from duel import Duel
 from episodes import CPU, LEDUC, build_policy, opened
 
-from nemesis.core.game import Decisions, Game, IntArray
+from nemesis.core.game import Decisions, Game
 from nemesis.play.collector import Collector
 from nemesis.play.experience import Clock
 from nemesis.play.pairings import EXPLOITER, MAIN, Pairing, Pairings, PlayerSource
@@ -24,7 +25,7 @@ from nemesis.storage.state_tree import flatten_state, unflatten_state
 torch.set_num_threads(1)
 
 SELF = PlayerSource("learning", MAIN)
-HUNTER = PlayerSource("learning", EXPLOITER)
+HUNTING = PlayerSource("learning", EXPLOITER)
 RANDOM = PlayerSource("scripted", "random")
 SLOTS = 40
 
@@ -51,8 +52,8 @@ class League:
             for number, name in enumerate((MAIN, EXPLOITER))
         }
         self.opened: list[Noting] = []
-        self.cast = Seating(SLOTS, pairings, self._open, seed)
-        self.collector = Collector(game, game.pool(SLOTS, seed), self.cast, stride, Clock())
+        self.seating = Seating(SLOTS, pairings, self._open, seed)
+        self.collector = Collector(game, game.pool(SLOTS, seed), self.seating, stride, Clock())
 
     def _open(self, source: PlayerSource, seed: int) -> SavablePlayer:
         if source.kind == "learning":
@@ -62,7 +63,7 @@ class League:
 
 
 def test_only_the_decisions_of_learners_are_kept_and_each_learner_gets_its_own():
-    pairings = Pairings((Pairing(SELF, SELF, 1.0), Pairing(SELF, RANDOM, 1.0), Pairing(HUNTER, RANDOM, 1.0)))
+    pairings = Pairings((Pairing(SELF, SELF, 1.0), Pairing(SELF, RANDOM, 1.0), Pairing(HUNTING, RANDOM, 1.0)))
     league = League(opened(LEDUC), pairings)
     experience = league.collector.collect(2000)
     assert set(experience.episodes) == {MAIN, EXPLOITER}
@@ -72,21 +73,21 @@ def test_only_the_decisions_of_learners_are_kept_and_each_learner_gets_its_own()
         for match, seat in zip(episodes.match.tolist(), episodes.seat.tolist(), strict=True)
     }
     assert not kept & league.opened[0].asked
-    for name, source in ((MAIN, SELF), (EXPLOITER, HUNTER)):
+    for name, source in ((MAIN, SELF), (EXPLOITER, HUNTING)):
         number = experience.outcomes.players.index(source)
         assert experience.episodes[name].episodes == np.count_nonzero(experience.outcomes.player == number)
 
 
-def test_pairs_meet_as_often_as_their_shares_say_and_take_turns_in_the_seats():
+def test_pairs_meet_as_often_as_their_shares_say_and_take_turns_at_the_sides():
     league = League(opened(LEDUC), Pairings((Pairing(SELF, SELF, 3.0), Pairing(SELF, RANDOM, 1.0))))
     outcomes = league.collector.collect(6000).outcomes
     opponent = outcomes.players.index(RANDOM)
-    in_flight = (league.cast.seats == league.cast.sources.index(RANDOM)).any(axis=1)
+    in_flight = (league.seating.sides == league.seating.sources.index(RANDOM)).any(axis=1)
     assert in_flight.sum() == SLOTS / 4
     assert np.all(np.flatnonzero(in_flight) >= SLOTS * 3 / 4)  # neighbours, so that they decide together
     against = (outcomes.player == opponent).any(axis=1)
-    seats = (outcomes.player[against] == opponent).mean(axis=0)
-    assert np.all(abs(seats - 0.5) < 4.5 * np.sqrt(0.25 / against.sum()))
+    sides = (outcomes.player[against] == opponent).mean(axis=0)
+    assert np.all(abs(sides - 0.5) < 4.5 * np.sqrt(0.25 / against.sum()))
     assert np.all(outcomes.returns.sum(axis=1) == 0)
 
 
@@ -97,22 +98,22 @@ def test_a_share_smaller_than_a_slot_is_met_by_chance():
     assert abs(drawn.mean() - 0.005) < 4.5 * np.sqrt(0.005 / len(slot))
 
 
-def test_a_match_keeps_its_pair_when_the_lineups_change():
+def test_a_match_keeps_its_pair_when_the_pairings_change():
     game = Duel()
     league = League(game, Pairings((Pairing(SELF, RANDOM, 1.0),)))
     league.collector.collect(100)
-    before = league.cast.seats.copy()
-    league.cast.follow(Pairings((Pairing(SELF, SELF, 1.0),)))
-    np.testing.assert_array_equal(league.cast.seats, before)
-    assert len(league.cast._players) == 2
+    before = league.seating.sides.copy()
+    league.seating.follow(Pairings((Pairing(SELF, SELF, 1.0),)))
+    np.testing.assert_array_equal(league.seating.sides, before)
+    assert len(league.seating._players) == 2
     for _ in range(3):
         league.collector.collect(400)
-        league.cast.follow(Pairings((Pairing(SELF, SELF, 1.0),)))
-    assert [league.cast.sources[number] for number in league.cast._players] == [SELF]  # nobody needs the other
+        league.seating.follow(Pairings((Pairing(SELF, SELF, 1.0),)))
+    assert [league.seating.sources[number] for number in league.seating._players] == [SELF]  # nobody needs the other
 
 
 def test_decisions_are_marked_with_the_version_of_their_own_learner():
-    league = League(opened(LEDUC), Pairings((Pairing(SELF, RANDOM, 1.0), Pairing(HUNTER, RANDOM, 1.0))))
+    league = League(opened(LEDUC), Pairings((Pairing(SELF, RANDOM, 1.0), Pairing(HUNTING, RANDOM, 1.0))))
     league.learning[MAIN].version, league.learning[EXPLOITER].version = 7, 3
     experience = league.collector.collect(200)
     assert set(experience.episodes[MAIN].version.tolist()) == {7}
@@ -126,13 +127,13 @@ def test_a_match_lost_before_its_first_decision_belongs_to_nobody():
     counts = league.collector.counts
     assert counts.voided > 0
     assert len(experience.outcomes) <= counts.matches + counts.voided
-    assert experience.outcomes.played.sum() == counts.matches
+    assert experience.outcomes.counted.sum() == counts.matches
     assert (experience.outcomes.player >= 0).all()
 
 
 @pytest.mark.parametrize("memory", ["none", "gru"])
 def test_a_restored_league_continues_identically(memory: str):
-    pairings = Pairings((Pairing(SELF, SELF, 1.0), Pairing(SELF, RANDOM, 2.0), Pairing(HUNTER, RANDOM, 1.0)))
+    pairings = Pairings((Pairing(SELF, SELF, 1.0), Pairing(SELF, RANDOM, 2.0), Pairing(HUNTING, RANDOM, 1.0)))
     league = League(opened(LEDUC), pairings, memory)
     league.collector.collect(300)
     snapshot = unflatten_state(*flatten_state(league.collector.snapshot()))
@@ -169,12 +170,11 @@ def test_a_frozen_policy_is_opened_from_its_file_and_plays_as_itself(tmp_path: P
     save_policy(tmp_path / "frozen.safetensors", frozen, config, game, {})
     source = PlayerSource("frozen", "frozen.safetensors")
     open_frozen = frozen_players(game, SLOTS, CPU, tmp_path)
-    cast = open_seating(game, SLOTS, Pairings((Pairing(SELF, source, 1.0),)), {}, open_frozen, seed=0)
-    slots: IntArray = np.arange(SLOTS)
-    cast.seat(slots, slots * 2 + 1)  # in odd matches the second of the pair has seat 0
+    seating = open_seating(game, SLOTS, Pairings((Pairing(SELF, source, 1.0),)), {}, open_frozen, seed=0)
     waiting, _ = game.pool(SLOTS, seed=0).recv()
     assert set(waiting.seat.tolist()) == {0}
-    choices = cast.act(waiting, cast.seats[waiting.slot, waiting.seat])
+    odd = replace(waiting, match=waiting.match * 2 + 1)  # in odd matches the second of the pair has side 0
+    choices = seating.act(odd, seating.players_of(odd))
     view, mask = torch.from_numpy(waiting.view), torch.from_numpy(waiting.mask)
     with torch.no_grad():
         log_probs = frozen.step(view, mask, torch.zeros(SLOTS, 0)).log_probs

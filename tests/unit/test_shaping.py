@@ -77,7 +77,7 @@ def test_episodes_that_go_on_have_a_final_potential(duels: Trajectories):
 
 
 def test_a_game_without_potentials_is_refused():
-    sentence = r"reward.kind=dense needs potentials, and openspiel:kuhn_poker has none; use reward.kind=sparse"
+    sentence = r"reward.kind=dense needs a game with potentials, and openspiel:kuhn_poker has none; use"
     with pytest.raises(UserError, match=sentence):
         RewardShaping(config(kind="dense"), opened(KUHN))
     RewardShaping(config(kind="sparse"), opened(KUHN))
@@ -85,7 +85,8 @@ def test_a_game_without_potentials_is_refused():
 
 def test_an_unknown_potential_is_refused_with_those_that_there_are():
     with pytest.raises(
-        UserError, match=r"^reward.weights.hit_points is not a potential of duel; its potentials are hp, round, and"
+        UserError,
+        match=r"^reward.weights.hit_points is not a potential of duel:plain; its potentials are hp, round, and a",
     ):
         RewardShaping(config(kind="dense", weights={"hit_points": 1}), Duel())
 
