@@ -93,7 +93,7 @@ def find_policy(name: str | Path, *, allow_imports: bool = False) -> SavedPolicy
     if not path.is_file():
         return from_checkpoint(find_checkpoint(path), allow_imports=allow_imports)
     header = read_header(path)
-    check_imports(path, [header.game], allowed=allow_imports)
+    check_imports(path, GameConfig(game=header.game).imports(), allowed=allow_imports)
     config = header.about.get("config")
     return SavedPolicy(
         path=path,

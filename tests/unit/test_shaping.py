@@ -57,7 +57,7 @@ def test_the_rewards_of_an_episode_add_up_to_its_result_less_the_first_potential
     shaped = RewardShaping(config(kind="dense"), Duel()).shape(duels, 0.0)
     sums = np.add.reduceat(rewards_of(shaped, 1.0), duels.offsets[:-1])
     np.testing.assert_allclose(sums, duels.result - shaped.potential[duels.offsets[:-1]], atol=1e-6)
-    assert not np.array_equal(rewards_of(shaped, 1.0), terminal_rewards(duels.result, duels.offsets))
+    assert not np.array_equal(rewards_of(shaped, 1.0), terminal_rewards(duels))
 
 
 def test_a_game_without_potentials_is_refused():
