@@ -15,7 +15,7 @@ import time
 import torch
 
 from benchmarks.report import MeasurementError, option_parser, print_table, run, write_figures
-from nemesis.deploy.pokemon.server_matches import SLOTS, Meeting, play_on_server
+from nemesis.deploy.pokemon.server_matches import SLOTS, MatchSeries, play_on_server
 from nemesis.games.pokemon.formats import find_format
 from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.settings import PokemonSettings
@@ -43,7 +43,7 @@ def main() -> None:
     play_options = PlayOptions(style, options.ensemble, options.weights)
     player = open_policy_player(policy, game, SLOTS, options.seed, play_options)
     started = time.monotonic()
-    score = play_on_server(game, player, Meeting(options.opponent, battles, options.seed))
+    score = play_on_server(game, player, MatchSeries(options.opponent, battles, options.seed))
     seconds = time.monotonic() - started
     if not score.matches:
         raise MeasurementError(f"No battle counts; they ended by: {dict(score.ended)}.")

@@ -1,1 +1,1 @@
-"""Playing beside the learner: actor processes, shared memory, central inference."""
+"""Playing in parallel with the learner: actor processes, shared memory, central inference."""

@@ -1,7 +1,7 @@
-"""An actor: a process that plays matches with the newest weights and hands episodes over in shared memory.
+"""An actor: a process that plays matches with the newest weights and sends episodes through shared memory.
 
-It ends with the process that started it, however that ends. It plays on while the learner has not read the last
-episodes, but only until the next ones are ready, so that what it plays is never much older than what is learned.
+It exits when its parent process ends, however that happens. While the learner has not read the last episodes, the actor
+continues only until the next ones are ready. This bounds the staleness of its experience.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from typing import Any
 import numpy.typing as npt
 import torch
 
-from nemesis.actors.child_process import Failure, begin_child
+from nemesis.actors.child_process import Failure, set_up_child
 from nemesis.actors.inference import InferenceClient
 from nemesis.actors.shared_memory import Block, Columns, Follower, SharedWeights
 from nemesis.core.errors import UserError
@@ -31,7 +31,7 @@ from nemesis.play.seating import OpenPlayer, open_seating
 from nemesis.policies.build import build_policy
 from nemesis.policies.policy import Policy
 
-_LEAST_ROOM = 4096  # decisions that fit into a block at least
+_MIN_CAPACITY = 4096  # decisions
 _HEARTBEAT = 1.0  # seconds
 
 
@@ -42,31 +42,31 @@ class ActorTask:
     settings: PlaySettings
     folder: Path  # of the run
     seed: int
-    portion: int  # decisions of the main learner in one hand-over
+    portion: int  # decisions of the main learner per message
     pairings: Pairings
     weights: Mapping[str, SharedWeights]
     block: Block
-    inference: InferenceClient | None  # where a central process runs the networks
-    heartbeat: torch.Tensor  # (1,) shared; counts up as long as the actor works
+    inference: InferenceClient | None  # None: the actor runs the networks
+    heartbeat: torch.Tensor  # (1,) shared; increases while the actor works
 
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """Episodes in the block, and what happened besides."""
+    """Episodes in the block, with outcomes and counts."""
 
     learner: str
     columns: Columns
-    outcomes: Outcomes | None  # with the first part of a hand-over
+    outcomes: Outcomes | None  # only with the first part of an experience
     counts: PlayCounts | None
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Allows the actor to write its block again."""
+    """Allows the actor to overwrite its block."""
 
 
 class FollowingPlayer:
-    """Plays with the weights that a learner publishes, from the moment they are published."""
+    """Plays with the newest published weights of a learner."""
 
     def __init__(self, policy: Policy, spec: GameSpec, weights: SharedWeights, slots: int, seed: int) -> None:
         self._follower = Follower(policy, weights)
@@ -95,7 +95,7 @@ class FollowingPlayer:
 
 def run_actor(task: ActorTask, learner: "Connection[Any, Any]") -> None:
     """Play until the learner's process closes the connection or ends."""
-    begin_child(task.folder)
+    set_up_child(task.folder)
     torch.set_num_threads(1)
     try:
         _Actor(task, learner).run()
@@ -118,7 +118,7 @@ class _Actor:
         learning, open_frozen = self._remote_players(task.inference) if task.inference else self._local_players()
         self._pool = game.pool(slots, task.seed)
         self._seating = open_seating(game, slots, task.pairings, learning, open_frozen, task.seed)
-        limit = room(task.portion)
+        limit = capacity(task.portion)
         self._collector = Collector(
             game,
             self._pool,
@@ -176,7 +176,7 @@ class _Actor:
 
     def _portions(self, trajectories: Trajectories) -> Iterator[dict[str, npt.NDArray[Any]]]:
         """Yield the episodes in portions that fit into the block."""
-        for part in trajectories.portions(room(self._task.portion)):
+        for part in trajectories.portions(capacity(self._task.portion)):
             arrays = part.arrays()
             if self._task.block.fits(arrays) or part.episodes == 1:
                 yield arrays
@@ -186,16 +186,16 @@ class _Actor:
                 yield from self._portions(part.episodes_at(slice(half, None)))
 
     def _await_block(self) -> None:
-        """Wait until the learner has read the block; the heartbeat goes on meanwhile."""
+        """Wait until the learner has read the block; the heartbeat continues."""
         while not self._may_write:
             if self._learner.poll(_HEARTBEAT):
                 self._handle(self._learner.recv())
             self._task.heartbeat.add_(1)
 
 
-def room(portion: int) -> int:
+def capacity(portion: int) -> int:
     """Return how many decisions fit into a block."""
-    return max(portion + portion // 2, _LEAST_ROOM)
+    return max(portion + portion // 2, _MIN_CAPACITY)
 
 
 def block_size(settings: PlaySettings, game: Game, state_size: int, portion: int) -> int:
@@ -203,5 +203,5 @@ def block_size(settings: PlaySettings, game: Game, state_size: int, portion: int
     spec = game.spec
     per_decision = spec.view_size * spec.view_bytes + packed_size(spec.actions) + 6 * 8 + 4 * 8
     memory = state_size * 4 / settings.sequence_length + 8
-    final_view = spec.view_size * spec.view_bytes  # of one episode; where more have one, portions are smaller
-    return int(room(portion) * (per_decision + memory)) + final_view + (1 << 16)
+    final_view = spec.view_size * spec.view_bytes  # of one episode; if more episodes have one, portions are smaller
+    return int(capacity(portion) * (per_decision + memory)) + final_view + (1 << 16)

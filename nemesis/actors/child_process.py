@@ -1,4 +1,4 @@
-"""Processes that a run starts beside itself."""
+"""Child processes of a run."""
 
 import os
 import signal
@@ -14,16 +14,16 @@ from nemesis.storage.run_directory import log_to_run
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a process cannot continue, in a sentence for the user."""
+    """A message for the user about why a process cannot continue."""
 
-    sentence: str
+    message: str
 
 
-def begin_child(folder: Path) -> None:
-    """Set up a process that a run starts.
+def set_up_child(folder: Path) -> None:
+    """Set up a child process of a run.
 
-    It ignores keyboard interrupts, which the run handles, logs to the run's log, and ends as soon as the run's process
-    is gone. Simulator hosts need no such care: they end when their input does.
+    It ignores keyboard interrupts, which the run handles, logs to the run's log, and exits when the run's process ends.
+    Simulator hosts do not need this: they exit when their standard input is closed.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     keep_freed_memory()

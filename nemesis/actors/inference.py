@@ -1,8 +1,8 @@
 """Central inference: one process runs the networks for all actors, so that a GPU gets large batches.
 
 An actor writes its decisions into a shared block and sends a request. All requests that arrive together for one player
-are answered in one call, by the same `PolicyPlayer` that would otherwise live in the actor's process. Weights come from
-the learner as they do anywhere else.
+are answered in one call of the same `PolicyPlayer` that an actor uses for local inference. Weights come from the
+learner's shared memory in both cases.
 """
 
 import secrets
@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from nemesis.actors.child_process import Failure, begin_child
+from nemesis.actors.child_process import Failure, set_up_child
 from nemesis.actors.shared_memory import Block, Columns, Follower, SharedWeights
 from nemesis.core.errors import UserError
 from nemesis.core.game import Decisions, FloatArray, Game, IntArray
@@ -52,7 +52,7 @@ class InferenceTask:
 
 @dataclass(frozen=True, slots=True)
 class _Handshake:
-    """Starts a conversation; earlier messages on the pipe were for an actor that is gone."""
+    """Starts a session. Earlier messages on the pipe belong to a previous actor."""
 
     token: int
 
@@ -94,7 +94,7 @@ class _Response:
 
 
 def exchange(game: Game, slots: int) -> Exchange:
-    """Return room for all decisions that an actor can have at once."""
+    """Return blocks with space for all concurrent decisions of an actor."""
     spec = game.spec
     rows = slots * spec.seats
     request = rows * (spec.view_size * spec.view_bytes + packed_size(spec.actions) + 3 * 8)
@@ -109,7 +109,7 @@ class InferenceClient:
     pipe: Pipe
 
     def handshake(self) -> None:
-        """Start a conversation, on a pipe that an earlier actor may have left in the middle of a message."""
+        """Start a session, on a pipe that may contain messages for a previous actor."""
         handshake = _Handshake(secrets.randbits(62))
         self.pipe.send(handshake)
         while not (isinstance(answer := self.pipe.recv(), _Handshake) and answer == handshake):
@@ -149,14 +149,14 @@ class RemotePlayer:
             self._server.send(_Forget(self._source, slot))
 
     def close(self) -> None:
-        """Tell the server that this actor does not need the player any more."""
+        """Release the player on the server."""
         self._server.send(_Release(self._source))
 
     def snapshot(self) -> dict[str, torch.Tensor]:
-        raise UserError("Matches in flight beside a learner cannot be saved; they are started again.")
+        raise UserError("Matches in flight in actors cannot be saved; they are restarted.")
 
     def restore(self, snapshot: Mapping[str, torch.Tensor]) -> None:  # noqa: ARG002
-        raise UserError("Matches in flight beside a learner cannot be restored; they are started again.")
+        raise UserError("Matches in flight in actors cannot be restored; they are restarted.")
 
     def _write(self, decisions: Decisions) -> Columns:
         return self._exchange.request.write(
@@ -171,8 +171,8 @@ class RemotePlayer:
 
 
 def run_inference(task: InferenceTask, actors: Sequence[Pipe], failures: Pipe) -> None:
-    """Run the networks for all actors until the process is ended; reports why if it cannot."""
-    begin_child(task.folder)
+    """Run the networks for all actors until the process is killed; sends a `Failure` if it cannot."""
+    set_up_child(task.folder)
     try:
         Inference(task, actors).run()
     except UserError as error:
@@ -190,15 +190,15 @@ class Inference:
         self._device = choose_device(task.settings.device)
         self._slots = task.settings.collection.slots
         self._players: dict[PlayerSource, _Player] = {}
-        self._opened = 0  # players so far, each with a seed of its own
+        self._opened = 0  # players so far; each gets its own seed
 
     @property
     def players(self) -> set[PlayerSource]:
-        """The open players, each needed by an actor."""
+        """The open players, each used by an actor."""
         return set(self._players)
 
     def run(self) -> None:
-        """Answer requests until the process is ended."""
+        """Answer requests until the process is killed."""
         while True:
             requests: dict[PlayerSource, list[tuple[int, Columns]]] = {}
             for pipe in connection.wait(self._actors):
@@ -230,7 +230,7 @@ class Inference:
             self._actors[number].send(player.player.memory(message.slot + number * self._slots, message.seat))
 
     def _release(self, source: PlayerSource, number: int) -> None:
-        """Close a player that no actor needs any more."""
+        """Close a player that no actor uses any more."""
         if source in self._players:
             self._players[source].users.discard(number)
             if not self._players[source].users:
@@ -250,7 +250,7 @@ class Inference:
             self._actors[number].send(_Response(columns, version))
 
     def _decisions(self, number: int, columns: Columns) -> Decisions:
-        """Return the decisions of an actor, its slots counted after those of the actors before it."""
+        """Return the decisions of an actor, with slot numbers that are unique across actors."""
         arrays = self._task.exchanges[number].request.read(columns)
         slot = arrays["slot"] + number * self._slots
         return Decisions(arrays["match"], slot, arrays["seat"], arrays["view"], arrays["mask"])
@@ -259,7 +259,9 @@ class Inference:
         if source not in self._players:
             weights = self._task.weights.get(source.name) if source.kind == "learning" else None
             if weights is None:
-                saved = find_policy(self._task.folder / source.name, allow_imports=True)  # of the user's own run
+                saved = find_policy(
+                    self._task.folder / source.name, allow_imports=True
+                )  # a policy of the user's own run
                 policy, style = saved.load(self._game), saved.style
             else:
                 policy, style = build_policy(self._game, self._task.settings.policy).eval(), DEFAULT_STYLE

@@ -1,8 +1,8 @@
-"""A source of experience in other processes: actors play beside the learner and hand episodes over.
+"""A source of experience in other processes: actors play in parallel with the learner and send it episodes.
 
-An actor that dies or hangs is replaced within seconds. Its matches in flight are lost, and nothing else: what it had
-handed over before is still used. The learner uses episodes only once they are complete in a block, so a death in the
-middle of a hand-over leaves no trace.
+An actor that dies or hangs is replaced. Only its matches in flight are lost: episodes that it had sent before are still
+used. The learner reads episodes only once they are complete in a block, so an actor that dies while writing does no
+harm.
 """
 
 import logging
@@ -35,20 +35,20 @@ from nemesis.play.pairings import MAIN, Outcomes, Pairings, PlayerSource
 from nemesis.policies.policy import Policy
 
 if TYPE_CHECKING:
-    from multiprocessing.context import ForkServerContext  # which Windows has not
+    from multiprocessing.context import ForkServerContext  # not available on Windows
 
 _log = logging.getLogger(__name__)
 
-_START_LIMIT = 300.0  # seconds for an actor's first step, before which it may have to install the simulator
+_START_LIMIT = 300.0  # seconds for an actor's first step, which may install the simulator
 _HANG_LIMIT = 60.0  # seconds without a heartbeat after which an actor is considered hung
-_MOST_LOSSES = 5  # times that each actor may be lost, with nothing handed over, before the run gives up
+_MAX_LOSSES = 5  # losses per actor in a row, without any episodes, before the run fails
 _POLL = 1.0  # seconds between checks of the actors
 _MATCH_BITS = 40  # more matches than an actor plays
 
 
 @dataclass(slots=True)
 class _ActorHandle:
-    """One of the actors, as the learner sees it."""
+    """An actor, on the learner's side."""
 
     number: int
     first_match: int  # added to the numbers of its matches, so that no two actors have the same
@@ -56,8 +56,8 @@ class _ActorHandle:
     connection: "Connection[Any, Any]"
     block: Block
     heartbeat: torch.Tensor
-    beat: int  # the last that was seen,
-    seen: float  # and when
+    beat: int  # last value of the heartbeat
+    seen: float  # time of its last change
 
 
 class ParallelSource:
@@ -86,7 +86,7 @@ class ParallelSource:
         self._seed = seed
         self._started = 0  # actors so far, over the whole run
         self._losses = 0
-        self._received: list[tuple[Handover, Trajectories]] = []  # that wait for `collect` to return them
+        self._received: list[tuple[Handover, Trajectories]] = []  # not returned by `collect` yet
         self._context = _context()
         for name, policy in learners.items():
             self.publish(name, policy, 0)
@@ -137,23 +137,23 @@ class ParallelSource:
             episodes.setdefault(message.learner, []).append(part)
             if message.outcomes is not None:
                 outcomes.append(message.outcomes)
-            if message.counts is not None:  # counted only now, so that nothing counts that nobody learns from
+            if message.counts is not None:  # counted here, so that only experience that is learned from counts
                 self.counts.add(message.counts)
         return Experience(
             {name: concatenate(parts) for name, parts in episodes.items()}, Outcomes.concatenate(outcomes)
         )
 
     def supervise(self) -> None:
-        """Replace actors that have died; what they had handed over waits for `collect`.
+        """Replace actors that have died; episodes that they had sent are kept for `collect`.
 
-        An actor that reported a failure ends the run with that sentence.
+        If an actor reported a failure, this raises it.
         """
         for actor in [actor for actor in self._actors if not actor.process.is_alive()]:
             if self._actors[actor.number] is actor:
                 self._replace(actor, "It has died.")
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the counts: matches in flight in other processes are not saved, and start again."""
+        """Return the counts. Matches in flight are not saved; they are restarted."""
         return {"counts": self.counts.state(), "started": self._started}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
@@ -177,7 +177,7 @@ class ParallelSource:
         self._actors = [self._start_actor(number) for number in range(count)]
 
     def _new_seed(self) -> int:
-        """Return a seed that no process of the run has had, also before it was resumed."""
+        """Return a seed that no process of the run has used, including before a resume."""
         self._started += 1
         return int(np.random.SeedSequence([self._seed, self._started]).generate_state(1)[0])
 
@@ -212,8 +212,8 @@ class ParallelSource:
             self._clock.wait += perf_counter() - started
 
     def _read(self, actor: _ActorHandle) -> None:
-        """Take what an actor hands over; one that has died is replaced."""
-        if self._actors[actor.number] is not actor:  # replaced since its message was noticed
+        """Read a message of an actor; replace it if it has died."""
+        if self._actors[actor.number] is not actor:  # replaced in the meantime
             return
         try:
             self._take(actor)
@@ -224,14 +224,14 @@ class ParallelSource:
         """Read an actor's next message: copy the episodes out of its block and release it, or raise its failure."""
         message: Handover | Failure = actor.connection.recv()
         if isinstance(message, Failure):
-            raise UserError(message.sentence)
+            raise UserError(message.message)
         part = Trajectories.from_arrays(actor.block.read(message.columns))
         self._received.append((message, replace(part, match=part.match + actor.first_match)))
         self._losses = 0
         self._send(actor, Release())
 
     def _end(self, actor: _ActorHandle) -> None:
-        """End an actor, and take what it had sent before."""
+        """Kill an actor, and read the messages that it had sent."""
         end(actor.process)
         with suppress(EOFError, OSError):
             while actor.connection.poll():
@@ -242,24 +242,24 @@ class ParallelSource:
         try:
             actor.connection.send(message)
         except OSError:
-            _log.debug("Actor %d is gone; it is replaced when its connection is read.", actor.number)
+            _log.debug("Actor %d has died; it is replaced when its connection is read.", actor.number)
 
     def _replace_hung(self) -> None:
         now = monotonic()
         for actor in self._actors:
-            if self._actors[actor.number] is not actor:  # replaced together with another one
+            if self._actors[actor.number] is not actor:  # replaced in the meantime
                 continue
             beat = int(actor.heartbeat[0])
             if beat != actor.beat:
                 actor.beat, actor.seen = beat, now
             elif now - actor.seen > (limit := _HANG_LIMIT if beat else _START_LIMIT):
-                self._replace(actor, f"It gave no sign of life for {limit:.0f} s.")
+                self._replace(actor, f"It did not respond for {limit:.0f} s.")
 
     def _replace(self, actor: _ActorHandle, why: str) -> None:
-        """Replace an actor; if the inference process failed it, that is replaced with all actors."""
+        """Replace an actor, or the inference process with all actors if that is the cause."""
         self._end(actor)
         self._losses += 1
-        if self._losses > _MOST_LOSSES * len(self._actors):
+        if self._losses > _MAX_LOSSES * len(self._actors):
             raise UserError(f"{self._losses} actors in a row were lost; see run.log, or try collection.actors=0.")
         if self._inference and (not self._inference.alive or actor.seen + _HANG_LIMIT < monotonic()):
             problem = self._inference.problem()
@@ -277,7 +277,7 @@ class ParallelSource:
 
 
 def _context() -> "SpawnContext | ForkServerContext":
-    """Return how processes are started: from a fork server that has imported everything, where the system has one."""
+    """Return the start method: a fork server with preloaded modules, if the platform has one, else spawn."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
@@ -290,7 +290,7 @@ class _InferenceService:
 
     def __init__(self, context: "SpawnContext | ForkServerContext", task: InferenceTask) -> None:
         pipes = [context.Pipe() for _ in task.exchanges]
-        # Both ends of a pipe outlive an actor: its replacement uses them again.
+        # Pipes stay open when an actor dies: its replacement reuses them.
         self.clients = [InferenceClient(at, theirs) for at, (_, theirs) in zip(task.exchanges, pipes, strict=True)]
         ours = [own for own, _ in pipes]
         self._failures, theirs = context.Pipe(duplex=False)
@@ -308,13 +308,13 @@ class _InferenceService:
         return self._process.pid
 
     def problem(self) -> str:
-        """Return how it ended; raises the failure that it reported, if any."""
+        """Return why it has to be replaced; raises the failure that it reported, if any."""
         try:
             if self._failures.poll():
-                raise UserError(self._failures.recv().sentence)
+                raise UserError(self._failures.recv().message)
         except EOFError:
             return " It has died."
-        return " It gave no sign of life."
+        return " It did not respond."
 
     def close(self) -> None:
         end(self._process)

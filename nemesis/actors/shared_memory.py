@@ -1,7 +1,6 @@
-"""Shared memory of the processes of a run: the weights of learners, and the episodes that actors hand over.
+"""Shared memory between the processes of a run: weights of learners, and episodes of actors.
 
-Handles of the memory are passed once, when a process starts. From then on only the bytes themselves move. The memory is
-freed when the last process that holds it ends.
+Handles are passed once, when a process starts. The memory is freed when the last process that uses it ends.
 """
 
 from collections.abc import Mapping
@@ -17,15 +16,15 @@ _ALIGNMENT = 64  # bytes
 
 
 def shared_zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Return zeros in memory that other processes can be given."""
+    """Return zeros in shared memory."""
     return torch.zeros(*shape, dtype=dtype).share_memory_()  # type: ignore[no-untyped-call,no-any-return]
 
 
 class SharedWeights:
-    """The weights that one learner published last.
+    """The newest published weights of one learner.
 
-    There are two copies, written in turn, so that a reader has the length of an update to copy one. A slower reader
-    notices that the count has changed and reads again.
+    There are two copies, written alternately, so that a reader has the time of an update to copy one. A slower reader
+    detects that the count has changed and reads again.
     """
 
     def __init__(self, policy: nn.Module) -> None:
@@ -40,7 +39,7 @@ class SharedWeights:
         return int(self._published[0])
 
     def publish(self, policy: nn.Module, version: int) -> None:
-        """Publish the weights of a policy that has so many updates behind it."""
+        """Publish the weights of a policy; `version` is its number of updates."""
         count = self.published + 1
         flat = torch.cat([tensor.detach().reshape(-1).float() for tensor in policy.state_dict().values()])
         self._copies[count % 2].copy_(flat)
@@ -48,7 +47,7 @@ class SharedWeights:
         self._published[0] = count
 
     def read_into(self, policy: nn.Module) -> tuple[int, int]:
-        """Copy the newest weights into a policy; returns how often weights had been published, and their version."""
+        """Copy the newest weights into a policy; returns the number of publications, and their version."""
         while True:
             count = self.published
             version = int(self._versions[count % 2])
@@ -67,7 +66,7 @@ class Follower:
         self._version = 0
 
     def refresh(self) -> int:
-        """Copy the newest weights if they are new; returns their version."""
+        """Copy the newest weights if they changed; returns their version."""
         if self._weights.published != self._seen:
             self._seen, self._version = self._weights.read_into(self._policy)
         return self._version
@@ -87,7 +86,7 @@ def _aligned(size: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """Where an array lies in a block."""
+    """The position of an array in a block."""
 
     offset: int
     shape: tuple[int, ...]
@@ -98,31 +97,31 @@ Columns: TypeAlias = Mapping[str, _Column]
 
 
 class Block:
-    """Room for the episodes of one hand-over. One process writes it, then the other reads it, never both at once."""
+    """A buffer for arrays. One process writes it, then another reads it, never both at the same time."""
 
     def __init__(self, size: int) -> None:
         self._bytes = shared_zeros(size, dtype=torch.uint8)
 
     def fits(self, arrays: Mapping[str, npt.NDArray[Any]]) -> bool:
-        """Return whether there is room for the arrays."""
+        """Return whether the arrays fit into the block."""
         return sum(_aligned(array.nbytes) for array in arrays.values()) <= self._bytes.numel()
 
     def write(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Columns:
-        """Put arrays into the block; returns where each is."""
-        room, offset, columns = self._bytes.numpy(), 0, {}
+        """Write arrays into the block; returns their positions."""
+        buffer, offset, columns = self._bytes.numpy(), 0, {}
         for name, array in arrays.items():
             columns[name] = _Column(offset, array.shape, array.dtype.str)
             flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-            room[offset : offset + len(flat)] = flat
+            buffer[offset : offset + len(flat)] = flat
             offset += _aligned(len(flat))
         return columns
 
     def read(self, columns: Columns) -> dict[str, npt.NDArray[Any]]:
-        """Return copies of what was put there."""
-        room = self._bytes.numpy()
+        """Return copies of the arrays."""
+        buffer = self._bytes.numpy()
         arrays = {}
         for name, column in columns.items():
             dtype = np.dtype(column.dtype)
             length = int(np.prod(column.shape)) * dtype.itemsize
-            arrays[name] = room[column.offset : column.offset + length].view(dtype).reshape(column.shape).copy()
+            arrays[name] = buffer[column.offset : column.offset + length].view(dtype).reshape(column.shape).copy()
         return arrays

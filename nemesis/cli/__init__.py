@@ -1,4 +1,4 @@
-"""The command table. Each command is a short function; what it needs of torch is imported when it runs."""
+"""The command table. Each command is a short function that imports torch only when it runs."""
 
 import os
 import sys
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
-        # The reader went away, as `head` does. Python flushes once more at exit and would complain again.
+        # The reader has closed the pipe, as `head` does. Python flushes again at exit and would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _PIPE_CLOSED
     return code or 0
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _app() -> App:
     app = App(
         name="nemesis",
-        help="Train agents for two-player games with hidden information, and prove how exploitable they are.",
+        help="Train agents for two-player games with hidden information, and measure how exploitable they are.",
         version=doctor.nemesis_version,
         help_format="plaintext",
         suppress_keyboard_interrupt=False,
@@ -47,7 +47,7 @@ def _app() -> App:
     app.command(exploit.exploit, sort_key=4, usage="nemesis exploit RUN [KEY=VALUE ...] [OPTIONS]")
     app.command(export.export, sort_key=5)
     app.command(collect.collect, sort_key=6, usage="nemesis collect PLAYER [PLAYER ...] --out DATASET [OPTIONS]")
-    data = App(name="data", help="Look at datasets.", sort_key=7)
+    data = App(name="data", help="Inspect datasets.", sort_key=7)
     data.command(collect.show)
     app.command(data)
     human = App(name="replays", help="Turn public replays into datasets.", sort_key=8)

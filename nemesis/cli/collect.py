@@ -5,7 +5,7 @@
 import sys
 from pathlib import Path
 
-from nemesis.cli.options import Flag, check_least, remote_players, split_settings
+from nemesis.cli.options import Flag, check_minimum, remote_players, split_settings
 
 
 def collect(
@@ -24,22 +24,22 @@ def collect(
 ) -> None:
     """Record matches into a dataset.
 
-    Everybody meets everybody; one player alone meets itself.
+    All pairs of players play each other; a single player plays itself.
 
     Args:
         player: folder of a run or of one checkpoint, a policy file, or a scripted player such as random
-        others: more of them; and settings of the game as FAMILY.KEY=VALUE
+        others: more players; and settings of the game as FAMILY.KEY=VALUE
         out: folder of the dataset
-        matches: how many to play of each pair
-        game: what is played, where no run or policy tells
-        temperature: of the policies' sampling; 0 plays the likeliest action
-        top_p: probability of the likeliest actions that are kept
+        matches: number of matches per pair
+        game: FAMILY:GAME, if no run or policy determines it
+        temperature: of the policies' sampling; 0 plays the most likely action
+        top_p: total probability of the most likely actions that are kept
         last: play with the last weights of runs instead of the averaged ones
-        add: continue a dataset that is there, finished or not
+        add: add to an existing dataset, finished or not
         seed: of the matches
         allow_imports: import the code that a run or policy file names as module:attribute
     """
-    check_least(seed=(seed, 0), matches=(matches, 1))
+    check_minimum(seed=(seed, 0), matches=(matches, 1))
     import torch
 
     from nemesis.evaluation import dataset_collection
@@ -58,7 +58,7 @@ def collect(
         matches=matches,
         seed=seed,
         add=add,
-        tell=lambda sentence: print(sentence, file=sys.stderr, flush=True),
+        report=lambda sentence: print(sentence, file=sys.stderr, flush=True),
     )
     print(card.text(), end="")
 
@@ -68,7 +68,7 @@ def show(dataset: Path, /, *, check: Flag = False) -> None:
 
     Args:
         dataset: its folder
-        check: read all of it and compare it with the card
+        check: read the whole dataset and compare it with its card
     """
     from nemesis.data.dataset import open_dataset
 
@@ -77,4 +77,4 @@ def show(dataset: Path, /, *, check: Flag = False) -> None:
         opened.verify()
     print(opened.card.text(), end="")
     if check:
-        print("Every shard is what the card says.")
+        print("All shards match the card.")

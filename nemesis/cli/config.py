@@ -1,4 +1,4 @@
-"""`nemesis config`: what presets say and which settings there are."""
+"""`nemesis config`: presets and settings."""
 
 # ruff: noqa: PLC0415 (torch and pydantic are slow to import, so what needs them is imported when a command runs)
 
@@ -35,14 +35,16 @@ def fields(prefix: str = "", /) -> None:
     """List the settings with type, default and meaning.
 
     Args:
-        prefix: only those that start so, such as learner.magnet
+        prefix: only settings that start with it, such as learner.magnet
     """
     from nemesis.core.config import ConfigError, describe
     from nemesis.training.config import RunConfig
 
     settings = [setting for setting in describe(RunConfig) if setting.path.startswith(prefix)]
     if not settings:
-        raise ConfigError(f"No setting starts with {prefix}. At the top are {', '.join(RunConfig.model_fields)}.")
+        raise ConfigError(
+            f"No setting starts with {prefix}. The top-level settings are {', '.join(RunConfig.model_fields)}."
+        )
     print("\n\n".join(map(_field_text, settings)))
 
 
@@ -64,7 +66,7 @@ def resolve(preset: str, overrides: Sequence[str]) -> "RunConfig":
 
 
 def resolved_yaml(config: "RunConfig") -> str:
-    """Return the config as YAML, headed by the size of its policy."""
+    """Return the config as YAML, with the size of its policy in the first line."""
     from nemesis.policies.build import count_parameters
 
     settings: dict[str, Any] = config.model_dump(mode="json")

@@ -1,4 +1,4 @@
-"""`nemesis doctor`: what this machine has, what is missing, and the command that gets it."""
+"""`nemesis doctor`: what is installed, what is missing, and the command that installs it."""
 
 # ruff: noqa: PLC0415 (what is slow to import is imported when the command runs)
 
@@ -18,7 +18,7 @@ _GIBIBYTE = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class _Requirement:
-    """A package that the metadata of Nemesis asks for; without an extra it is required."""
+    """A package in the metadata of Nemesis; without an extra it is required."""
 
     name: str
     bound: str
@@ -35,7 +35,7 @@ class _Requirement:
 
 
 def doctor() -> int:
-    """Report versions, cores, accelerators, what is missing."""
+    """Report versions, cores, accelerators and missing packages."""
     requirements = _requirements()
     needed = [requirement for requirement in requirements if requirement.extra is None]
     torch_failure = _failure("torch")
@@ -54,13 +54,13 @@ def doctor() -> int:
     print("\nOptional packages")
     for extra in sorted({requirement.extra for requirement in requirements if requirement.extra}):
         missing = [each for each in requirements if each.extra == extra and not each.installed]
-        _print_rows((extra, f"missing; get with  {_install(missing)}" if missing else "installed"))
+        _print_rows((extra, f"missing; install with  {_install(missing)}" if missing else "installed"))
     lacking = [requirement for requirement in needed if not requirement.installed]
     if lacking:
-        print(f"\nRequired packages are missing. Get them with  {_install(lacking)}")
+        print(f"\nRequired packages are missing. Install them with  {_install(lacking)}")
     elif torch_failure:
         torch = [requirement for requirement in needed if requirement.name == "torch"]
-        print(f"\ntorch cannot be imported. Mend it with  {_install(torch)} --force-reinstall")
+        print(f"\ntorch cannot be imported. Reinstall it with  {_install(torch)} --force-reinstall")
     return 1 if lacking or torch_failure else 0
 
 
@@ -88,7 +88,7 @@ def _install(missing: Sequence[_Requirement]) -> str:
 
 
 def _failure(module: str) -> str | None:
-    """Import a module for real, since a package can be installed and still be broken."""
+    """Import a module, because an installed package can still be broken."""
     try:
         import_module(module)
     except ModuleNotFoundError as error:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from cyclopts import Parameter
 
-from nemesis.cli.options import Flag, check_least, remote_players, split_settings
+from nemesis.cli.options import Flag, check_minimum, remote_players, split_settings
 from nemesis.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -43,37 +43,37 @@ def evaluate(
 ) -> None:
     """Measure a run or a checkpoint: exactly, or by matches.
 
-    With several players, everybody meets everybody.
+    Several players play a round-robin tournament.
 
     Args:
         player: folder of a run or of one checkpoint, or a policy file
-        others: more of them, scripted players such as random or module:attribute, players over a server by the prefix
-            that their family of games gives them; and settings of the game as FAMILY.KEY=VALUE
-        game: what is played, where no run or policy tells
-        matches: how many to play of each pair; as in the run's evaluation.matches, or 400 with several players
-        opponent: scripted opponents of a single player, may be repeated; as in the run's evaluation.opponents
-        replays: how many matches to save as replays, against the strongest opponent or of each pair
-        folder: where the replays of pairs go; those of a single run go into its own folder
-        temperature: of the policies' sampling, where several players meet; 0 plays the likeliest action. Unless this or
+        others: more players, scripted players such as random or module:attribute, players over a server with the prefix
+            of their game family; and settings of the game as FAMILY.KEY=VALUE
+        game: FAMILY:GAME, if no run or policy determines it
+        matches: number of matches per pair; by default the run's evaluation.matches, or 400 with several players
+        opponent: scripted opponents of a single player, may be repeated; by default the run's evaluation.opponents
+        replays: number of matches to save as replays, against the strongest opponent or per pair
+        folder: folder of the replays of pairs; those of a single run are saved in its own folder
+        temperature: of the policies' sampling, with several players; 0 plays the most likely action. Unless this or
             top_p is given, policy files play as they were exported, and all others at temperature 1
-        top_p: probability of the likeliest actions that are kept, where several players meet
-        ensemble: how many of a run's last checkpoints play as one, where several players meet
-        last: play with the last weights of runs instead of the averaged ones, where several players meet
-        seed: of those matches
-        json: file to write the figures to as well
+        top_p: total probability of the most likely actions that are kept, with several players
+        ensemble: number of a run's last checkpoints that play as an ensemble, with several players
+        last: play with the last weights of runs instead of the averaged ones, with several players
+        seed: of the matches
+        json: also write the results to this file
         allow_imports: import the code that a run or policy file names as module:attribute
     """
-    check_least(seed=(seed, 0), replays=(replays, 0), matches=(matches, 2))
+    check_minimum(seed=(seed, 0), replays=(replays, 0), matches=(matches, 2))
     if json:
         _check_writable(json)
     opponents, settings = split_settings(others)
     if opponents and opponent:
-        raise UserError("--opponent is for a single player; with several, name all of them in a row.")
+        raise UserError("--opponent is for a single player; with several, list all of them as players.")
     result: _Result
     if not opponents and not _is_file(player):
         if game or last or (temperature, top_p, ensemble) != (None, None, 1):
             raise UserError(
-                "--game, --temperature, --top-p, --ensemble and --last are for several players; name them in a row."
+                "--game, --temperature, --top-p, --ensemble and --last are for several players; list them as players."
             )
         result = _alone(Path(player), seed, matches, opponent, replays, settings, allow_imports)
     else:
@@ -120,7 +120,7 @@ def _open_entrants(
     opponents: Sequence[str],
     options: "PlayOptions",
 ) -> "Entrants":
-    """Return who meets; a policy file alone meets the game's scripted opponents."""
+    """Open the entrants; a single policy file plays against the game's scripted opponents."""
     import torch
 
     from nemesis.evaluation.entrants import open_entrants
@@ -143,7 +143,7 @@ def _tournament(entrants: "Entrants", matches: int | None, replays: int, folder:
         seed=seed,
         replays=replays,
         folder=folder,
-        tell=lambda sentence: print(sentence, file=sys.stderr, flush=True),
+        report=lambda sentence: print(sentence, file=sys.stderr, flush=True),
     )
 
 
@@ -157,7 +157,7 @@ def _print(result: _Result, json: Path | None) -> None:
 
 
 def _check_writable(file: Path) -> None:
-    """Fail before the work is done, not after it, and leave no empty file should the work fail."""
+    """Raise before the work starts if the file cannot be written, and leave no empty file."""
     existed = file.exists()
     try:
         file.open("a").close()

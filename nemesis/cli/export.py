@@ -23,15 +23,15 @@ def export(
 ) -> None:
     """Write the policy of a run as one file.
 
-    Such a file can be evaluated, met as an opponent, and given away.
+    Such a file can be evaluated, used as an opponent, and shared.
 
     Args:
         run: folder of a run or of one checkpoint
         file: new file, usually NAME.safetensors
         last: write the last weights instead of the averaged ones
-        temperature: of its sampling wherever it plays and nobody asks for another; 0 plays the likeliest action
-        top_p: probability of the likeliest actions that are kept there
-        format: safetensors, or a format that the family of the game brings
+        temperature: default temperature of its sampling; 0 plays the most likely action
+        top_p: default total probability of the most likely actions that are kept
+        format: safetensors, or a format of the game family
         allow_imports: import the code that the run names as module:attribute
     """
     from nemesis.core.plugins import import_attribute

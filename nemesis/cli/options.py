@@ -1,4 +1,4 @@
-"""Options that several commands share, and how positional words are told apart."""
+"""Options that several commands share, and the parsing of positional arguments."""
 
 # ruff: noqa: PLC0415 (what is slow to import is imported when a command runs)
 
@@ -17,24 +17,24 @@ Flag: TypeAlias = Annotated[bool, Parameter(negative="", show_default=False)]
 """An option that is on or off."""
 
 
-def check_least(**options: tuple[int | None, int]) -> None:
-    """Raise unless each option is at least as large as it must be."""
+def check_minimum(**options: tuple[int | None, int]) -> None:
+    """Raise if an option is below its minimum."""
     for name, (number, least) in options.items():
         if number is not None and number < least:
             raise UserError(f"--{name} must be a whole number of at least {least}, not {number}.")
 
 
-def split_settings(words: Sequence[str]) -> tuple[list[str], list[str]]:
+def split_settings(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the names of players, and the settings of games among them, such as FAMILY.KEY=VALUE."""
     from nemesis.games.config import family_settings
 
     groups = (*family_settings(), "game_settings")
-    settings = [word for word in words if "=" in word and word.partition(".")[0] in groups]
-    return [word for word in words if word not in settings], settings
+    settings = [one for one in arguments if "=" in one and one.partition(".")[0] in groups]
+    return [one for one in arguments if one not in settings], settings
 
 
 def remote_players() -> "list[RemotePlayers]":
-    """Return the players over servers that the game families bring."""
+    """Return the players over servers of all game families."""
     from nemesis.core.plugins import import_attribute
     from nemesis.games import families
 
@@ -42,7 +42,7 @@ def remote_players() -> "list[RemotePlayers]":
 
 
 def replay_family(name: str | None) -> "ReplayFamily":
-    """Return what reads the replays of a family of games; the name may be left out where only one can."""
+    """Return the replays of a game family; the name is optional if only one family has replays."""
     from nemesis.core.plugins import import_attribute
     from nemesis.games import families
 
@@ -50,7 +50,7 @@ def replay_family(name: str | None) -> "ReplayFamily":
     if name is None and len(readable) == 1:
         name = next(iter(readable))
     if name not in readable:
-        wrong = "Several families can read replays" if name is None else f"{name} has no public replays"
-        raise UserError(f"{wrong}; name one with --family: {', '.join(readable)}.")
+        problem = "Several game families have replays" if name is None else f"{name} has no public replays"
+        raise UserError(f"{problem}; name one with --family: {', '.join(readable)}.")
     found: ReplayFamily = import_attribute(readable[name])
     return found

@@ -33,24 +33,24 @@ def import_replays(
     processes: int | None = None,
     json: Path | None = None,
 ) -> None:
-    """Turn public replays of people's matches into a dataset of what all seats saw and chose.
+    """Convert public replays of human matches into a dataset of the decisions of all seats.
 
     Args:
         source: file or folder of replays: .json, .jsonl, .html or .log, or one of these with .gz
         others: more files and folders
         out: folder of the dataset
-        format: game of the family that is imported; by default that of the first replay
-        family: family of games, where several can read replays
+        format: game of the family to import; by default that of the first replay
+        family: game family, if several have replays
         add: continue an existing dataset, finished or not; battles that it already has are not read again
         keep_unfinished: also use battles that ended by forfeit or timer
-        imputation: impute what a log does not show of a team from usage statistics; it is marked as guessed either way
+        imputation: impute unrevealed parts of teams from usage statistics; they are marked as guessed either way
         processes: number of processes that read; by default the number of cores
-        json: also write the figures to this file
+        json: also write the results to this file
     """
     if processes is not None and processes < 1:
         raise UserError(f"--processes must be a whole number of at least 1, not {processes}.")
     if json is not None and (json.is_dir() or not json.absolute().parent.is_dir()):
-        raise UserError(f"{json} is not a file in an existing folder; name another --json.")
+        raise UserError(f"{json} is not a file in an existing folder; choose another --json.")
     from nemesis.data import replay_import
 
     with _progress_bar() as bar:
@@ -93,7 +93,7 @@ def _progress_bar() -> "Progress":
 def _print(report: "ImportReport") -> None:
     from rich.console import Console
 
-    # A pipe or a file has no width that the tables must fit into.
+    # Tables in a pipe or a file need not fit a terminal.
     console = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
     battles = [("read", report.read, ""), ("used", report.used, "")]
     if report.already:

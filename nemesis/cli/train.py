@@ -15,7 +15,7 @@ def train(preset: str, /, *overrides: str, run: Path | None = None, dry_run: Fla
     Args:
         preset: name of a preset, or a YAML file
         overrides: settings to change, as KEY=VALUE, such as learner.learning_rate=3e-4
-        run: new folder for everything the run writes; runs/PRESET-DATE-TIME unless given
+        run: new folder of the run; by default runs/PRESET-DATE-TIME
         dry_run: build everything, print the resolved config, and stop
     """
     config = resolve(preset, overrides)

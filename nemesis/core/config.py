@@ -1,7 +1,7 @@
-"""Settings: a nested mapping and dotted overrides go in, a checked model or plain sentences come out.
+"""Build a validated config from a nested mapping and dotted overrides, with readable errors.
 
-The words of an error and of the help are made from one source, the JSON schema of the model, so that both always tell
-the range and the allowed values that are checked.
+Error messages and help texts are both generated from the JSON schema of the model. Ranges and allowed values in them
+are therefore always those that are validated.
 """
 
 import difflib
@@ -23,7 +23,7 @@ M = TypeVar("M", bound=BaseModel)
 
 _PROBLEMS_SHOWN = 5
 _VALUE_WIDTH = 60
-_TYPE_WORDS = {
+_TYPE_NAMES = {
     "array": "a list",
     "boolean": "true or false",
     "integer": "a whole number",
@@ -40,23 +40,23 @@ class ConfigError(UserError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class FieldInfo:
-    """One setting, as help shows it."""
+    """One setting, as shown in the help."""
 
     path: str
     type: str
-    default: str | None  # none: it must be given
+    default: str | None  # None: it is required
     description: str
     only_for: tuple[str, ...] = ()  # the alternatives of a union that have it; empty: all
 
 
 def build_config(model: type[M], data: Mapping[str, Any], overrides: Sequence[str] = ()) -> M:
-    """Return the model made of data with overrides `a.b.c=value` on top.
+    """Return the model built from data with overrides `a.b.c=value` on top.
 
-    A value is read as JSON and, if it is none, kept as text. It replaces what stood at its key. A key below a setting
-    that was written short, such as `learning_rate.end=1e-5` over `learning_rate: 3e-4`, opens it first; below a setting
-    that data leaves out, it changes one part of the default. An override that selects another alternative of a
-    union (`learner.algorithm=ppo`) drops the keys of data that belong to the former alternative alone; keys that
-    overrides give are never dropped.
+    A value is parsed as JSON, or kept as text if it is not JSON. It replaces the value at its key. A key below a
+    setting in its short form, such as `learning_rate.end=1e-5` over `learning_rate: 3e-4`, expands it first. Below a
+    setting that is missing in data, it changes one part of the default. An override that selects another alternative
+    of a union (`learner.algorithm=ppo`) drops the keys of data that only the previous alternative has. Keys
+    given by overrides are never dropped.
     """
     merged = _plain(data)
     problems = []
@@ -68,7 +68,7 @@ def build_config(model: type[M], data: Mapping[str, Any], overrides: Sequence[st
             assignments.append((keys, _parse(value)))
         else:
             problems.append(f"{_shown(text)} is not an override. Write KEY=VALUE, with dots between nested keys.")
-    # The alternative of a union decides which keys and defaults there are, so it is settled before anything below it.
+    # The alternative of a union decides which keys and defaults there are, so it is set before anything below it.
     for keys, value in sorted(assignments, key=lambda assignment: not _selects_alternative(model, assignment[0])):
         try:
             _assign(model, merged, keys, value)
@@ -84,12 +84,12 @@ def build_config(model: type[M], data: Mapping[str, Any], overrides: Sequence[st
 
 
 def describe(model: type[BaseModel]) -> list[FieldInfo]:
-    """Return every setting below the model, in order; what all alternatives of a union share is listed once."""
+    """Return every setting below the model, in order. Settings shared by all alternatives of a union appear once."""
     return list(_describe(model, "", None))
 
 
 def json_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON schema of what `build_config` takes, short forms included."""
+    """Return the JSON schema of what `build_config` accepts, including short forms."""
     schema = model.model_json_schema()
     definitions = schema.get("$defs", {})
     if Schedule.__name__ in definitions:
@@ -101,7 +101,7 @@ def json_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """The models of a setting that has settings below it: one, or one for each tag of a discriminated union."""
+    """The models of a setting with nested settings: one, or one per tag of a discriminated union."""
 
     models: Mapping[str, type[BaseModel]]
     discriminator: str | None
@@ -177,7 +177,7 @@ def _assign(
     if opened is None and group is None:
         raise ConfigError(f"{at}{'.'.join(keys)} is not a setting: {at}{key} is a single value.")
     if opened is None:
-        return  # what stands there is wrong itself, and validation says so
+        return  # the value itself is invalid, and validation reports it
     target[key] = opened
     if group and rest == [group.discriminator]:
         former, chosen = group.of(opened), group.select(value)
@@ -188,7 +188,7 @@ def _assign(
 
 
 def _opened(group: _Group | None, value: Any) -> dict[str, Any] | None:
-    """Return the value as a mapping of which single keys can be set; none if it cannot be one."""
+    """Return the value as a mapping whose keys can be set one by one, or None if it cannot be converted."""
     if isinstance(value, Mapping):
         return dict(value)
     if group is None:
@@ -203,7 +203,7 @@ def _opened(group: _Group | None, value: Any) -> dict[str, Any] | None:
             return None
     if value is None:
         return None
-    # Unset fields stay out, so that another alternative of the union brings its own defaults.
+    # Unset fields are excluded, so that another alternative of the union uses its own defaults.
     opened: dict[str, Any] = value.model_dump(exclude_unset=True)
     if group.discriminator:
         opened[group.discriminator] = getattr(value, group.discriminator)
@@ -212,7 +212,7 @@ def _opened(group: _Group | None, value: Any) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where in the settings an error is."""
+    """The setting that an error refers to."""
 
     path: str
     name: str  # the last part of the path
@@ -223,9 +223,9 @@ class _Place:
 
 
 def _locate(model: type[BaseModel], data: Mapping[str, Any], details: ErrorDetails) -> _Place:
-    """Follow the location of an error down to the setting that the user wrote.
+    """Return the setting at the location of an error.
 
-    Pydantic puts the tags of unions and the inside of values into locations; the path leaves them out.
+    Pydantic's locations include union tags and parts of values; the path does not.
     """
     place = _Place("", "", data, model, None, None)
     parts = iter(details["loc"])
@@ -261,7 +261,7 @@ def _sentence(model: type[BaseModel], data: Mapping[str, Any], details: ErrorDet
         names = list(group.models)
     else:
         schema = _property(place.owner, place.name)
-        path, allowed, given, names = place.path, _words(place.owner, schema), place.given, schema.get("enum", [])
+        path, allowed, given, names = place.path, _expected(place.owner, schema), place.given, schema.get("enum", [])
     if kind in ("missing", "union_tag_not_found"):
         return f"{path} is missing; it must be {allowed}."
     near = _nearest(str(given), map(str, names))
@@ -310,29 +310,29 @@ def _property(model: type[BaseModel], name: str) -> dict[str, Any]:
     return found
 
 
-def _words(model: type[BaseModel], schema: Mapping[str, Any]) -> str:
-    """Return what a value must be, in words that follow "must be"."""
+def _expected(model: type[BaseModel], schema: Mapping[str, Any]) -> str:
+    """Describe the allowed values, as a phrase that follows "must be"."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         if name == Schedule.__name__:
-            number = _words(Schedule, _property(Schedule, "start"))
+            number = _expected(Schedule, _property(Schedule, "start"))
             return f"{number}, or a schedule of {', '.join(Schedule.model_fields)}"
-        return _words(model, _schema(model)["$defs"][name])
+        return _expected(model, _schema(model)["$defs"][name])
     if "anyOf" in schema:
-        return " or ".join(_words(model, option) for option in schema["anyOf"])
+        return " or ".join(_expected(model, option) for option in schema["anyOf"])
     if "const" in schema or "enum" in schema:
         allowed = [str(value) for value in schema.get("enum", [schema.get("const")])]
         return "one of " + ", ".join(allowed) if len(allowed) > 1 else allowed[0]
-    words = _TYPE_WORDS.get(schema.get("type", "object"), "a value") + _range(schema)
+    text = _TYPE_NAMES.get(schema.get("type", "object"), "a value") + _range(schema)
     if "multipleOf" in schema:
-        words += f", a multiple of {_number(schema['multipleOf'])}"
+        text += f", a multiple of {_number(schema['multipleOf'])}"
     if isinstance(each := schema.get("additionalProperties"), Mapping):
-        words += f", each {_words(model, each)}"
+        text += f", each {_expected(model, each)}"
     if "items" in schema:
-        words += f", each {_words(model, schema['items'])}"
+        text += f", each {_expected(model, schema['items'])}"
     if "pattern" in schema:
-        words += f" that matches {schema['pattern']}"
-    return words
+        text += f" that matches {schema['pattern']}"
+    return text
 
 
 def _range(schema: Mapping[str, Any]) -> str:
@@ -341,8 +341,8 @@ def _range(schema: Mapping[str, Any]) -> str:
     if low is not None and high is not None:
         return f" from {_number(low)} to {_number(high)}"
     bounds = (("at least", low), ("above", above), ("at most", high), ("below", below))
-    words = " and ".join(f"{word} {_number(bound)}" for word, bound in bounds if bound is not None)
-    return (" of " if words.startswith("at") else " ") + words if words else ""
+    text = " and ".join(f"{word} {_number(bound)}" for word, bound in bounds if bound is not None)
+    return (" of " if text.startswith("at") else " ") + text if text else ""
 
 
 def _number(value: float) -> str:
@@ -355,8 +355,8 @@ def _describe(model: type[BaseModel], prefix: str, instance: BaseModel | None) -
         default = getattr(instance, name) if instance else _default(field)
         group = _group(field)
         if group is None or Schedule in group.models.values():
-            words = _words(model, _property(model, name)).removeprefix("a ")
-            yield FieldInfo(path, words, _default_words(default), field.description or "")
+            text = _expected(model, _property(model, name)).removeprefix("a ")
+            yield FieldInfo(path, text, _default_text(default), field.description or "")
         elif group.discriminator is None:
             for below in group.models.values():
                 yield from _describe(below, f"{path}.", default if isinstance(default, below) else None)
@@ -378,7 +378,7 @@ def _describe_union(group: _Group, discriminator: str, prefix: str, default: Any
             yield replace(setting, only_for=() if len(tags) == len(group.models) else tuple(tags))
 
 
-def _default_words(value: Any) -> str | None:
+def _default_text(value: Any) -> str | None:
     if value is PydanticUndefined:
         return None
     if isinstance(value, Schedule):

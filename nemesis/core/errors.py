@@ -1,5 +1,5 @@
-"""The one mark that tells an error the user caused from a defect of ours."""
+"""The base class of errors that the user can fix."""
 
 
 class UserError(Exception):
-    """Something the user can put right. The message is the whole explanation; the command line shows it alone."""
+    """An error that the user can fix. The command line shows its message without a traceback."""

@@ -1,11 +1,11 @@
-"""Files that are whole or not there, even after a power cut."""
+"""Atomic file writes that survive a power failure."""
 
 import os
 from pathlib import Path
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file so that whoever looks, even after a power cut, finds the old text or the new, never a part."""
+    """Write a file atomically: readers see the old text or the new one, even after a power failure."""
     temporary = path.with_name(f".tmp-{path.name}")
     temporary.write_text(text, encoding="utf-8")
     sync(temporary)
@@ -14,7 +14,7 @@ def replace_file(path: Path, text: str) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file's content, or a directory's list of names, is on the disk."""
+    """Wait until a file's content, or a directory's entries, are on disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -7,11 +7,11 @@ from types import FrameType, TracebackType
 from typing import Self, TypeAlias
 
 Stop: TypeAlias = Callable[[], bool]
-"""Called now and then by long work: whether to stop."""
+"""Polled by long-running work: whether to stop."""
 
 
 class StoppedError(Exception):
-    """Work was interrupted half way, as requested; nothing of it counts."""
+    """Work was interrupted on request; its partial results are discarded."""
 
 
 def never() -> bool:
@@ -19,31 +19,31 @@ def never() -> bool:
 
 
 class Interrupts:
-    """Notes that somebody asked the run to stop; the run looks after each update. A second request does not wait."""
+    """Records a request to stop, which the run checks after each update. A second request stops at once."""
 
     def __init__(self) -> None:
-        self.waiting = False
-        # Whoever ignores a signal or has a handler of their own keeps it so.
-        self._before = {
+        self.requested = False
+        # Custom handlers and ignored signals are left as they are.
+        self._previous = {
             number: handler
             for number in (signal.SIGINT, signal.SIGTERM)
             if (handler := signal.getsignal(number)) in (signal.default_int_handler, signal.SIG_DFL)
         }
-        if current_thread() is not main_thread():  # only there can handlers be set
-            self._before = {}
+        if current_thread() is not main_thread():  # handlers can be set only in the main thread
+            self._previous = {}
 
     def __enter__(self) -> Self:
-        for number in self._before:
-            signal.signal(number, self._note)
+        for number in self._previous:
+            signal.signal(number, self._handle)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        for number, handler in self._before.items():
+        for number, handler in self._previous.items():
             signal.signal(number, handler)
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        if self.waiting:
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.requested:
             signal.default_int_handler(number, frame)
-        self.waiting = True
+        self.requested = True

@@ -9,12 +9,14 @@ from nemesis.core.settings import Settings
 
 
 class Schedule(Settings):
-    """From `start` to `end` over the run. A plain number means a constant."""
+    """A value that goes from `start` to `end` over the run. A plain number is a constant."""
 
     start: float = Field(ge=0, description="value at the first update")
     end: float = Field(ge=0, description="value at the last update")
-    shape: Literal["linear", "cosine", "exponential"] = Field("linear", description="how it moves from start to end")
-    warmup: float = Field(0.0, ge=0, lt=1, description="share of the run over which it first rises from nought")
+    shape: Literal["linear", "cosine", "exponential"] = Field(
+        "linear", description="how the value changes from start to end"
+    )
+    warmup: float = Field(0.0, ge=0, lt=1, description="fraction of the run over which the value rises from 0")
 
     @model_validator(mode="before")
     @classmethod
@@ -34,8 +36,8 @@ class Schedule(Settings):
     def at(self, progress: float) -> float:
         """Return the value at a progress between 0 and 1."""
         progress = min(max(progress, 0.0), 1.0)
-        risen = min(1.0, progress / self.warmup) if self.warmup else 1.0
+        warmup = min(1.0, progress / self.warmup) if self.warmup else 1.0
         if self.shape == "exponential":
-            return risen * self.start * math.pow(self.end / self.start, progress)
+            return warmup * self.start * math.pow(self.end / self.start, progress)
         fraction = progress if self.shape == "linear" else (1 - math.cos(math.pi * progress)) / 2
-        return risen * (self.start + (self.end - self.start) * fraction)
+        return warmup * (self.start + (self.end - self.start) * fraction)

@@ -1,4 +1,4 @@
-"""What all models of settings have in common."""
+"""The base class of all config models."""
 
 from typing import Annotated, Any
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 
 class Settings(BaseModel):
-    """Settings that never change, take no unknown key and no infinite number."""
+    """Immutable settings that reject unknown keys and infinite numbers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -16,4 +16,4 @@ def _listed(value: Any) -> Any:
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
-"""Several names, which may also be given as one text with commas."""
+"""Several names, also accepted as one comma-separated string."""

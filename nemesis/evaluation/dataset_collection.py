@@ -1,4 +1,4 @@
-"""Records matches between players into a dataset: everybody meets everybody, or one player meets itself."""
+"""Records matches of all pairs of players, or of one player against itself, into a dataset."""
 
 import re
 from collections.abc import Callable
@@ -21,11 +21,11 @@ def collect(
     matches: int,
     seed: int,
     add: bool = False,
-    tell: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> Card:
-    """Play so many matches of every pair and write what all seats saw and did; `tell` gets every result.
+    """Play `matches` matches of every pair and record the decisions of all seats; `report` gets every result as text.
 
-    Matches that are added to a dataset differ from those in it, whatever the seed.
+    Matches that are added to a dataset differ from those in it, also with the same seed.
     """
     for name in entrants.names:
         if entrants.remote(name):
@@ -49,12 +49,12 @@ def collect(
                 on_decisions=recorder.on_decisions,
             )
             recorder.flush()
-            tell(f"{first} against {second}: {result.in_words()}")
+            report(f"{first} against {second}: {result.summary()}")
         return writer.finish()
 
 
 def _new_name(writer: DatasetWriter, players: str, seed: int) -> tuple[str, int]:
-    """Return a name for the matches of a pair that no battle of the dataset has, and a seed that goes with it."""
+    """Return a new name for the matches of a pair, and the seed of that name."""
     taken = {source.rpartition("-")[0] for source in writer.sources}
     while f"{players}-{seed}" in taken:
         seed += 3
@@ -62,5 +62,5 @@ def _new_name(writer: DatasetWriter, players: str, seed: int) -> tuple[str, int]
 
 
 def _short(player: str) -> str:
-    """Return a player's name as part of an id: of a path, its last part."""
+    """Return a player's name, or the last part of its path, as part of an id."""
     return re.sub(r"\W+", "_", Path(player).name).strip("_")

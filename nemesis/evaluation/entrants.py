@@ -1,7 +1,7 @@
-"""Who takes part in a tournament or in the recording of a dataset, by name.
+"""The players of a tournament or of a recorded dataset, by name.
 
-An entrant is a policy (a run, a checkpoint, a policy file, shipped:NAME), a scripted player of the game, a function of
-the user's own as module:attribute, or a player over a server, which a game family registers with a prefix of its own.
+An entrant is a policy (a run, a checkpoint, a policy file, shipped:NAME), a scripted player of the game, a user
+function as module:attribute, or a player over a server. A game family registers the latter with a name prefix.
 """
 
 from collections.abc import Sequence
@@ -24,25 +24,25 @@ class RemotePlayers(Protocol):
     """Players that play over a server, of one family of games."""
 
     prefix: str
-    """Before the name of each, up to and with a colon."""
+    """Prefix of the names of these players, including the colon."""
 
     slots: int
-    """Matches at the same time."""
+    """Number of concurrent matches."""
 
     def check(self, game: Game, name: str) -> None:
-        """Raise unless a player can play the game."""
+        """Raise if the player cannot play the game."""
         ...
 
     def play(
         self, game: Game, player: Player, name: str, *, matches: int, seed: int, replays: int, folder: Path, ours: str
     ) -> tuple[Score, list[Path]]:
-        """Let our player meet one of these; returns the score of ours, and the first matches as replays."""
+        """Play our player against one of these; returns the score of ours, and the replays of the first matches."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Entrants:
-    """Who takes part, and in which game."""
+    """The entrants and their game."""
 
     game: Game
     names: Sequence[str]
@@ -50,11 +50,11 @@ class Entrants:
     remote_players: Sequence[RemotePlayers] = ()
 
     def remote(self, name: str) -> RemotePlayers | None:
-        """Return what lets an entrant play over a server, if it does."""
+        """Return the group of players over a server that an entrant belongs to, if any."""
         return _remote(name, self.remote_players)
 
     def open(self, name: str, slots: int, seed: int) -> Player:
-        """Return an entrant as a player of so many matches at once in process."""
+        """Open an entrant as a player in this process, for a pool with `slots` slots."""
         if is_policy(name):
             return open_policy_player(policy_path(name), self.game, slots, seed, self.options)
         return open_opponent(self.game, name, seed)
@@ -67,9 +67,9 @@ def open_entrants(
     options: PlayOptions = PlayOptions(),  # noqa: B008 (frozen)
     remote_players: Sequence[RemotePlayers] = (),
 ) -> Entrants:
-    """Find the game that all can play; runs bring the settings of their game, with the overrides on top."""
+    """Open the game of all entrants. Its settings are those of the runs, with the overrides on top."""
     if repeated := {name for name in names if names.count(name) > 1}:
-        raise UserError(f"{min(repeated)} is there twice; a player need not be measured against itself.")
+        raise UserError(f"{min(repeated)} is given twice; name each player once.")
     config: dict[str, Any] = {}
     for name in names:
         if _remote(name, remote_players) is None and is_policy(name):
@@ -79,7 +79,7 @@ def open_entrants(
                 raise UserError(f"{saved.path} plays {saved.game}, not {game}.")
             config = {**saved.game_config().model_dump(mode="json"), **config}
     if game is None:
-        raise UserError("Say which game is played, such as --game family:game: none of the players tells.")
+        raise UserError("Name the game with --game FAMILY:GAME; none of the players determines it.")
     opened = build_config(GameConfig, {**config, "game": game}, overrides).open_game()
     for name in names:
         if remote := _remote(name, remote_players):
@@ -90,7 +90,7 @@ def open_entrants(
 
 
 def is_policy(name: str) -> bool:
-    """Return whether a name is that of a policy: what exists on disk, or looks like a path."""
+    """Return whether a name refers to a policy: it exists on disk, or looks like a path."""
     return name.startswith(SHIPPED) or "/" in name or Path(name).exists()
 
 

@@ -4,9 +4,9 @@ Bradley & Terry 1952, "Rank analysis of incomplete block designs". Player i beat
 
     p_ij = 1 / (1 + 10^((r_j − r_i) / 400))
 
-and the ratings r are those that make the results likeliest; a draw is half a win for each. Everybody has one drawn
-match against everybody they met besides, so that a player who won all of them has a rating too. Only differences mean
-anything: the mean is put at 1500. The covariance of the ratings is the pseudo-inverse of their Fisher information, in
+and the ratings r maximise the likelihood of the results; a draw is half a win for each. As a prior, every pair that met
+has one additional drawn match, so that a player who won all matches has a finite rating. Only differences are
+meaningful: the mean is set to 1500. The covariance of the ratings is the pseudo-inverse of their Fisher information, in
 which a pair has the weight n_ij p_ij (1 − p_ij).
 """
 
@@ -28,7 +28,7 @@ _Matrix = npt.NDArray[np.floating[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """A player's strength."""
+    """The rating of a player."""
 
     name: str
     elo: float
@@ -43,13 +43,13 @@ class Rating:
 def rate(names: Sequence[str], points: _Matrix) -> list[Rating]:
     """Return ratings, best first, from points (player, player): wins and half the draws of one against the other.
 
-    Players who never met, not even by way of others, cannot be compared: that is an error.
+    Raises `ValueError` if some players are not connected by results, directly or through others.
     """
     played = points + points.T
     if not _connected(played > 0):
         raise ValueError("some players have no results that connect them to the others")
     with_draw = points + 0.5 * (played > 0)
-    strength = _likeliest(with_draw)
+    strength = _maximum_likelihood(with_draw)
     covariance = np.linalg.pinv(_information(with_draw + with_draw.T, strength))
     margin = _NORMAL_95 * _SCALE * np.sqrt(np.diag(covariance))
     elo = MEAN + _SCALE * strength
@@ -60,14 +60,14 @@ def rate(names: Sequence[str], points: _Matrix) -> list[Rating]:
     return sorted(ratings, key=lambda rating: -rating.elo)
 
 
-def _likeliest(points: _Matrix) -> _Matrix:
-    """Climb the log-likelihood, which is concave, by Newton's method; returns log odds (player,) with mean 0."""
+def _maximum_likelihood(points: _Matrix) -> _Matrix:
+    """Maximise the concave log-likelihood by Newton's method; returns log odds (player,) with mean 0."""
     met = points + points.T
     strength = np.zeros(len(points))
     for _ in range(_STEPS):
         gradient = points.sum(axis=1) - (met * _chances(strength)).sum(axis=1)
         step = np.linalg.pinv(_information(met, strength)) @ gradient
-        step /= max(1.0, float(np.abs(step).max()))  # no leaps while the curve is flat
+        step /= max(1.0, float(np.abs(step).max()))  # limits steps where the curvature is small
         strength = strength + step
         if np.abs(step).max() < _PRECISION:
             break
@@ -76,7 +76,7 @@ def _likeliest(points: _Matrix) -> _Matrix:
 
 
 def _chances(strength: _Matrix) -> _Matrix:
-    """Return how likely one (player) beats the other (player)."""
+    """Return the probabilities (player, player) that one beats the other."""
     chances: _Matrix = 1.0 / (1.0 + np.exp(strength[None, :] - strength[:, None]))
     return chances
 

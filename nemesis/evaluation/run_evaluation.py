@@ -1,4 +1,4 @@
-"""How a run measures its policies: exactly or by matches, and on validation data."""
+"""The evaluation of a run's policy: its strength, and its accuracy on validation data."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from nemesis.policies.policy import Policy
 from nemesis.storage.policy_files import save_policy
 
 History: TypeAlias = Sequence[tuple[int, Mapping[str, float]]]
-"""What was measured, by update, oldest first."""
+"""Evaluations by update, oldest first."""
 
 BEST = "best.safetensors"
 _AVERAGE = "_average"
@@ -49,7 +49,7 @@ class EvaluatorSettings:
 
 
 class RunEvaluator:
-    """Measures the last weights of a run's policy and the averaged ones; long work stops when `stop` says so."""
+    """Measures the last and the averaged weights of a run's policy; long work stops when `stop` returns true."""
 
     def __init__(self, settings: EvaluatorSettings, game: Game, device: torch.device, stop: Stop) -> None:
         self._settings = settings
@@ -69,10 +69,10 @@ class RunEvaluator:
         return values
 
     def keep_best(self, folder: Path, last: Policy, average: Policy, update: int, history: History) -> None:
-        """Write the policy with the best validation accuracy of this update, if none was better before."""
+        """Save the policy if its validation accuracy at this update is the best so far."""
         policies = {SCORE: last, SCORE + _AVERAGE: average}
         scores = [{name: values[name] for name in policies if name in values} for _, values in history]
-        if not scores or history[-1][0] != update or not scores[-1]:  # nothing was measured, or it was interrupted
+        if not scores or history[-1][0] != update or not scores[-1]:  # not measured, or interrupted
             return
         name, score = max(scores[-1].items(), key=lambda item: item[1])
         if any(max(before.values(), default=0.0) >= score for before in scores[:-1]):
@@ -99,7 +99,7 @@ class RunEvaluator:
         return max(saved, key=lambda replay: replay.earned).path if saved else None
 
     def rate(self, policies: Sequence[Policy]) -> list[float]:
-        """Rate policies by their mean return against each other; raises if the run is stopped meanwhile."""
+        """Rate policies by their mean return against each other; raises `StoppedError` if the run is stopped."""
         rating = np.zeros(len(policies))
         slots, seed = min(self._settings.slots, _RATING_MATCHES), self._settings.rating_seed
         for first in range(len(policies)):
@@ -116,7 +116,7 @@ class RunEvaluator:
         return rating.tolist()
 
     def _measure(self, policy: Policy) -> dict[str, float]:
-        """Measure the strength of a policy and, where there is validation data, its accuracy there."""
+        """Measure the strength of a policy and, if there is validation data, its accuracy."""
         settings = self._settings
         strength = measure(
             self._game,

@@ -1,4 +1,4 @@
-"""How strong a policy is: exactly where the game allows it, else by matches against scripted opponents."""
+"""Measures the strength of a policy: exact NashConv for small games, else matches against scripted opponents."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from nemesis.storage.policies import find_policy
 
 @dataclass(frozen=True, slots=True)
 class NashConv:
-    """What best responses gain against a policy in an exact game, summed over the sides."""
+    """The gain of best responses against a policy in an exact game, summed over the sides."""
 
     value: float
 
@@ -51,7 +51,7 @@ class AgainstOpponents:
         return win_rates | {f"return_against_{name}": score.mean for name, score in self.scores.items()}
 
     def rows(self, who: str) -> list[tuple[str, str]]:
-        return [(f"against {name}, {who}", score.in_words()) for name, score in self.scores.items()]
+        return [(f"against {name}, {who}", score.summary()) for name, score in self.scores.items()]
 
     def as_json(self) -> dict[str, Any]:
         return {"against": {name: score.as_json() for name, score in self.scores.items()}}
@@ -98,7 +98,7 @@ def measure(
     seed: int,
     stop: Stop = never,
 ) -> Strength:
-    """Measure one policy: exactly, or over so many matches against each opponent, at most `slots` at once."""
+    """Measure one policy: exactly, or by `matches` matches against each opponent, at most `slots` at once."""
     if isinstance(game, ExactGame):
         return NashConv(game.nash_conv(as_step_policy(policy, device)))
     if not matches:
@@ -119,10 +119,10 @@ def evaluate(
     *,
     allow_imports: bool = False,
 ) -> Evaluation:
-    """Measure the policy of a checkpoint, or of a run's newest valid checkpoint, whatever device it was trained on.
+    """Measure the policy of a checkpoint, or of a run's newest valid checkpoint.
 
-    Settings that are not given are those of the run, with the overrides of its game on top. So many `replays` of the
-    averaged weights against the strongest of the opponents are saved at the path.
+    Settings that are not given are those of the run, with the overrides of its game on top. `replays` matches of the
+    averaged weights against the strongest opponent are saved below the path.
     """
     saved = find_policy(path, allow_imports=allow_imports)
     config = saved.training_config()

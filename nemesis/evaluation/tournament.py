@@ -1,7 +1,7 @@
-"""Tournaments: everybody against everybody, with a rating for each.
+"""Round-robin tournaments, with a rating for each player.
 
-Two players of ours meet in process. A player over a server meets ours there; two such players do not meet. Either way,
-matches come in pairs with sides and teams exchanged.
+Two local players play in this process. A player over a server plays local players on that server; two such players do
+not play each other. Matches are played in pairs with sides and teams swapped.
 """
 
 import re
@@ -20,8 +20,8 @@ from nemesis.evaluation.entrants import Entrants, RemotePlayers
 from nemesis.evaluation.ratings import Rating, rate
 from nemesis.play.matches import Score, play, side_of_first
 
-MATCHES = 400  # of a pair by default
-SLOTS = 128  # matches at once in process
+MATCHES = 400  # per pair, by default
+SLOTS = 128  # concurrent matches in this process
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class PairResult:
 
 @dataclass(frozen=True)
 class Tournament:
-    """The results of everybody against everybody."""
+    """The results of all pairs."""
 
     game: str
     names: Sequence[str]
@@ -44,7 +44,7 @@ class Tournament:
 
     @cached_property
     def ratings(self) -> list[Rating]:
-        """Ratings of all players, best first; none while some cannot be compared."""
+        """Ratings of all players, best first; empty if some cannot be compared."""
         points = np.zeros((len(self.names),) * 2)
         for pair in self.pairs:
             one, other = self.names.index(pair.first), self.names.index(pair.second)
@@ -56,7 +56,7 @@ class Tournament:
             return []
 
     def rows(self) -> list[tuple[str, str]]:
-        met = [(f"{pair.first} against {pair.second}", pair.score.in_words()) for pair in self.pairs]
+        met = [(f"{pair.first} against {pair.second}", pair.score.summary()) for pair in self.pairs]
         rated = [
             (f"rating of {one.name}", f"{one.elo:.0f} ± {one.margin:.0f} Elo, {one.matches} matches")
             for one in self.ratings
@@ -79,15 +79,15 @@ def run_tournament(
     seed: int,
     replays: int = 0,
     folder: Path = Path("replays"),
-    tell: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> Tournament:
-    """Play so many matches of every pair, and save so many of each as replays; `tell` gets every result."""
+    """Play `matches` matches of every pair and save `replays` of them; `report` gets every result as text."""
     pairs: list[PairResult] = []
     saved: list[Path] = []
     for first, second in combinations(entrants.names, 2):
         theirs = entrants.remote(second)
         if entrants.remote(first) and theirs:
-            tell(f"{first} and {second} both play over a server and do not meet")
+            report(f"{first} and {second} both play over a server, so they do not play each other")
             continue
         own = folder / "-".join(re.sub(r"\W+", "_", name).strip("_") for name in (first, second))
         if remote := entrants.remote(first) or theirs:
@@ -97,7 +97,7 @@ def run_tournament(
             pair, files = _in_process(entrants, (first, second), matches, seed, replays, own)
         pairs.append(pair)
         saved += files
-        tell(f"{pair.first} against {pair.second}: {pair.score.in_words()}")
+        report(f"{pair.first} against {pair.second}: {pair.score.summary()}")
     return Tournament(entrants.game.spec.name, entrants.names, pairs, saved)
 
 
@@ -129,7 +129,7 @@ def _over_server(
 
 
 class _ReplaySaver:
-    """Saves the first matches of a pair that count."""
+    """Saves replays of the first counted matches of a pair."""
 
     def __init__(self, game: Game, names: tuple[str, str], count: int, folder: Path) -> None:
         self._game = game

@@ -1,1 +1,1 @@
-"""Matches and who plays them: players, pairings, the collector of experience, counted matches, recording."""
+"""Playing matches: players, pairings, the collector of experience, scored matches, recording."""

@@ -1,9 +1,9 @@
-"""Sorts decisions into episodes: the one assembler of everything that is collected or recorded.
+"""Sorts decisions into episodes, for both collection and recording.
 
-Decisions are appended as they come, a few arrays per `recv`. They are sorted only when episodes are taken. An episode is
-complete when its match has ended. With a segment length, longer episodes are also cut into segments of that many
-decisions, which can be taken before the match has ended, as soon as the seat has made its next decision. Voided
-matches are dropped.
+Decisions are appended in the order of play, a few arrays per `recv`. They are sorted only when episodes are taken. An
+episode is complete when its match has ended. With a segment length, longer episodes are also cut into segments of that
+many decisions. A segment can be taken before the match has ended, as soon as the seat has made its next decision.
+Voided matches are dropped.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ class Assembled:
 
 
 class EpisodeAssembler:
-    """Collects the decisions of matches in flight, and hands over episodes."""
+    """Collects the decisions of matches in flight, and returns complete episodes."""
 
     def __init__(self, seats: int, segment: int | None = None) -> None:
         self._seats = seats
@@ -55,13 +55,13 @@ class EpisodeAssembler:
     def add(self, columns: Columns) -> None:
         """Append decisions made at the same time, at most one of each seat.
 
-        Needed are `match`, `seat`, `step` (number of the decision in its episode) and `view`; where the game pays
-        rewards also `received`, what the seat got since its last decision; for segments also `value`.
+        Required columns are `match`, `seat`, `step` (index of the decision in its episode) and `view`; with rewards
+        also `received`, the reward of the seat since its last decision; for segments also `value`.
         """
         self._steps.append(columns)
 
     def end(self, results: Results, final_value: FloatArray | None = None) -> None:
-        """Note matches that ended, with the values (n,) of the final decisions of those that were truncated."""
+        """Add matches that ended, with the values (n,) of the final decisions of truncated ones."""
         self._ended.append(results)
         if results.final is not None and final_value is not None:
             final = results.final
@@ -69,11 +69,11 @@ class EpisodeAssembler:
 
     @property
     def ended(self) -> Results:
-        """The matches that ended since episodes were taken last."""
+        """The matches that ended since the last `take`."""
         return _concatenate_results(self._ended)
 
     def take(self) -> Assembled | None:
-        """Return the complete episodes and segments; None if there are none. The rest waits."""
+        """Return the complete episodes and segments, or None if there are none."""
         ended, finals = self.ended, concatenate_columns(self._finals)
         self._ended, self._finals = [], []
         steps = concatenate_columns(self._steps)
@@ -101,7 +101,7 @@ class EpisodeAssembler:
         )
 
     def snapshot(self) -> Columns:
-        """Return the decisions in flight; what has ended is to be taken first."""
+        """Return the decisions in flight. Call `take` first."""
         return concatenate_columns(self._steps)
 
     def restore(self, snapshot: Columns) -> None:
@@ -109,7 +109,7 @@ class EpisodeAssembler:
         self._ended, self._finals = [], []
 
     def _reward(self, steps: Columns, order: "_Order", ended: Results) -> FloatArray | None:
-        """Return what each decision was paid: what its seat received with the next one, or at the end."""
+        """Return the reward of each decision: what its seat received until its next decision, or until the end."""
         if "received" not in steps:
             return None
         received = steps["received"]
@@ -124,8 +124,8 @@ class EpisodeAssembler:
 
     def _final(self, steps: Columns, order: "_Order", finals: Columns) -> Columns | None:
         """Return the view and the value after the last decision of episodes that are not terminated."""
-        going_on = np.flatnonzero(~order.terminated)
-        if not going_on.size or "value" not in steps:
+        unfinished = np.flatnonzero(~order.terminated)
+        if not unfinished.size or "value" not in steps:
             return None
         view = np.zeros((len(order.match), steps["view"].shape[1]), dtype=steps["view"].dtype)
         value = np.zeros(len(order.match), dtype=np.float32)
@@ -133,7 +133,7 @@ class EpisodeAssembler:
         segments = np.flatnonzero(next_row >= 0)
         view[segments], value[segments] = steps["view"][next_row[segments]], steps["value"][next_row[segments]]
         if finals:
-            truncated = going_on[next_row[going_on] < 0]
+            truncated = unfinished[next_row[unfinished] < 0]
             key = finals["match"] * self._seats + finals["seat"]
             by_key = np.argsort(key)
             wanted = order.match[truncated] * self._seats + order.seat[truncated]
@@ -147,12 +147,12 @@ class EpisodeAssembler:
 
 
 class _Order:
-    """Which rows make up which episodes."""
+    """The assignment of rows to episodes."""
 
     def __init__(self, steps: Columns, ended: Results, seats: int, segment: int | None) -> None:
         by_match = np.argsort(ended.match)
         key = steps["match"] * seats + steps["seat"]
-        order = np.argsort(key, kind="stable")  # rows came in the order of play, so a stable sort keeps each episode's
+        order = np.argsort(key, kind="stable")  # rows are in the order of play, which a stable sort keeps
         key = key[order]
         start = np.diff(key, prepend=-1) != 0
         first = np.flatnonzero(start)
@@ -179,7 +179,7 @@ class _Order:
         self.terminated: BoolArray = (self.next_row[self.offsets[1:] - 1] < 0) & by_rules
         rest = np.zeros(len(key), dtype=np.bool_)
         rest[order] = ~taken & ~np.repeat(over, lengths)
-        self.rest = rest  # (row,) that wait
+        self.rest = rest  # (row,) not taken yet
 
     @property
     def lengths(self) -> IntArray:
@@ -205,7 +205,7 @@ def _concatenate_results(parts: Sequence[Results]) -> Results:
 
 
 def _find(values: IntArray, by_value: IntArray, wanted: IntArray) -> IntArray:
-    """Return where each wanted number is among the values, or −1."""
+    """Return the index of each wanted number among the values, or −1."""
     if not len(values):
         return np.full(len(wanted), -1)
     place = by_value[np.minimum(np.searchsorted(values, wanted, sorter=by_value), len(values) - 1)]

@@ -25,14 +25,14 @@ from nemesis.play.assembler import Assembled, Columns, EpisodeAssembler, concate
 from nemesis.play.experience import Clock, Experience, PlayCounts, as_arrays, as_tensors
 from nemesis.play.pairings import MAIN, Outcomes, PlayerSource
 from nemesis.play.players import Choices
-from nemesis.play.seating import NOBODY, Seating
+from nemesis.play.seating import NO_PLAYER, Seating
 
 _STEP_BITS = 20  # more decisions than an episode has
-_HOPELESS = 10  # matches per slot that may be voided in a row, with none counted, before the run gives up
+_MAX_VOIDED = 10  # voided matches per slot, with none counted, after which the run fails
 
 
 class Collector:
-    """One pool and its players. The decisions of those that learn are kept."""
+    """One pool and its players. The decisions of learning players are collected."""
 
     def __init__(
         self,
@@ -44,10 +44,10 @@ class Collector:
         opponent_model: bool = False,
         segment: int | None = None,
     ) -> None:
-        """Keep the memories of learners every `memory_stride` decisions of an episode (None: not at all).
+        """Store the memory states of learners every `memory_stride` decisions of an episode (None: never).
 
-        For an opponent model, the opponent's action at the same time is kept with each decision. With `segment`,
-        episodes are handed over in segments of about so many decisions, before their match has ended.
+        For an opponent model, the opponent's simultaneous action is stored with each decision. With `segment`,
+        episodes are returned in segments of about that many decisions, before their match has ended.
         """
         spec = game.spec
         self._action_classes = _action_classes(game) if opponent_model else None
@@ -59,17 +59,17 @@ class Collector:
         self._segment = _segment_length(segment, memory_stride)
         self._clock = clock
         self._ticks = np.zeros(pool.slots, dtype=np.int64)  # decisions so far in the match
-        self._made = np.zeros((pool.slots, spec.seats), dtype=np.int64)  # decisions so far of the seat,
-        self._taken = np.zeros_like(self._made)  # of which so many were handed over in segments
+        self._made = np.zeros((pool.slots, spec.seats), dtype=np.int64)  # decisions so far of the seat
+        self._taken = np.zeros_like(self._made)  # how many of them were returned in segments
         self._first_version = np.zeros_like(self._made)  # of the policy at the seat's first decision
         self._assembler = EpisodeAssembler(spec.seats, self._segment)
         self._memories: list[Columns] = []
         self._outcomes: list[tuple[Results, IntArray]] = []  # with the players (match, side)
-        self.ready = 0  # decisions of the main learner that wait to be taken
+        self.ready = 0  # decisions of the main learner that can be taken
         self.counts = PlayCounts()
 
     def collect(self, decisions: int) -> Experience:
-        """Play until so many decisions of the main learner are ready."""
+        """Play until that many decisions of the main learner are ready."""
         while self.ready < decisions:
             self.step()
         return self.take()
@@ -79,22 +79,22 @@ class Collector:
         started = perf_counter()
         waiting, ended = self._pool.recv()
         simulated = perf_counter()
-        self._note_results(ended)
+        self._add_results(ended)
         if not len(waiting):
             self._pool.send(np.zeros(0, dtype=np.int64))
             self._clock.simulate += perf_counter() - started
             return
         player = self._seating.players_of(waiting)
-        self._note_memory(waiting, player)
+        self._add_memory(waiting, player)
         choices = self._seating.act(waiting, player)
         inferred = perf_counter()
         self._pool.send(choices.action)
-        self._note_decisions(waiting, player, choices)
+        self._add_decisions(waiting, player, choices)
         self._clock.infer += inferred - simulated
         self._clock.simulate += simulated - started + perf_counter() - inferred
 
     def take(self) -> Experience:
-        """Hand over what is complete; matches in flight wait."""
+        """Return everything that is complete; matches in flight continue."""
         reasons = np.concatenate([np.zeros(0, dtype=np.int64), *(one.end_reason for one, _ in self._outcomes)])
         counted = is_counted(reasons)
         self.counts.matches += int(counted.sum())
@@ -120,7 +120,7 @@ class Collector:
         counts, self.counts = self.counts, PlayCounts()
         return counts
 
-    def _note_results(self, ended: Results) -> None:
+    def _add_results(self, ended: Results) -> None:
         if not len(ended):
             return
         slot, seating = ended.slot, self._seating
@@ -134,10 +134,10 @@ class Collector:
         self.ready += int((np.where(counted, made - before, self._taken[slot] - before) * learned).sum())
         self._ticks[slot], self._made[slot], self._taken[slot] = 0, 0, 0
         seating.clear(slot)
-        if not self.ready and sum(len(one) for one, _ in self._outcomes) > _HOPELESS * self._pool.slots:
-            self._refuse_if_hopeless()
+        if not self.ready and sum(len(one) for one, _ in self._outcomes) > _MAX_VOIDED * self._pool.slots:
+            self._fail_if_all_voided()
 
-    def _refuse_if_hopeless(self) -> None:
+    def _fail_if_all_voided(self) -> None:
         reason = np.concatenate([one.end_reason for one, _ in self._outcomes])
         if is_counted(reason).any():
             return
@@ -147,8 +147,8 @@ class Collector:
             "See run.log, and try another game or fewer collection.slots."
         )
 
-    def _note_memory(self, waiting: Decisions, player: IntArray) -> None:
-        """Keep the memory before decisions that will begin a sequence; an episode begins with none."""
+    def _add_memory(self, waiting: Decisions, player: IntArray) -> None:
+        """Store the memory state before decisions that start a sequence; episodes start without one."""
         if self._stride is None:
             return
         made = self._made[waiting.slot, waiting.seat]
@@ -158,7 +158,7 @@ class Collector:
             memory = self._seating.memory(player[keep], slot, seat)
             self._memories.append({"match": match, "seat": seat, "step": made[keep], "memory": memory})
 
-    def _note_decisions(self, waiting: Decisions, player: IntArray, choices: Choices) -> None:
+    def _add_decisions(self, waiting: Decisions, player: IntArray, choices: Choices) -> None:
         learns = self._seating.learns(player)
         rows = np.flatnonzero(learns)
         slot, seat = waiting.slot, waiting.seat
@@ -192,7 +192,7 @@ class Collector:
         self.counts.decisions += len(waiting)
 
     def _opponent_actions(self, waiting: Decisions, action: IntArray, rows: IntArray) -> Columns:
-        """Return what the opponents of some rows do at the same time, −1 where they do not decide."""
+        """Return the simultaneous opponent actions of some rows, −1 where the opponent does not decide."""
         if self._action_classes is None:
             return {}
         classes = self._action_classes(waiting.view, action)
@@ -203,13 +203,13 @@ class Collector:
         return {"opponent_action": np.concatenate([classes, unknown])[opponent]}
 
     def _memories_of(self, assembled: Assembled) -> tuple[Columns, list[Columns]]:
-        """Return the kept memories of assembled decisions, and those of decisions in flight."""
+        """Return the stored memory states of assembled decisions, and those of decisions in flight."""
         memories = concatenate_columns(self._memories)
         if not memories:
             return memories, []
-        key, flying = self._key(memories), self._assembler.snapshot()
+        key, in_flight = self._key(memories), self._assembler.snapshot()
         taken = np.isin(key, self._key(assembled.rows))
-        waiting = np.isin(key, self._key(flying)) if flying else np.zeros(len(key), dtype=np.bool_)
+        waiting = np.isin(key, self._key(in_flight)) if in_flight else np.zeros(len(key), dtype=np.bool_)
         return (
             {name: column[taken] for name, column in memories.items()},
             [{name: column[waiting] for name, column in memories.items()}],
@@ -221,10 +221,10 @@ class Collector:
         return key
 
     def _trajectories(self, assembled: Assembled, memories: Columns) -> Trajectories:
-        """Return the episodes of one learner as it learns from them."""
+        """Return the episodes of one learner as trajectories."""
         rows, final = assembled.rows, assembled.final
         memory_row, memory = self._memory_rows(assembled, memories)
-        going_on = not assembled.terminated.all()
+        unfinished = not assembled.terminated.all()
         return Trajectories(
             view=rows["view"],
             mask=rows["mask"],
@@ -241,14 +241,14 @@ class Collector:
             memory=memory,
             reward=None if assembled.reward is None else assembled.reward / np.float32(self._scale),
             opponent_action=rows.get("opponent_action"),
-            terminated=assembled.terminated if going_on else None,
-            bootstrap=final["value"] if going_on and final is not None else None,
-            final_view=final["view"] if going_on and final is not None else None,
+            terminated=assembled.terminated if unfinished else None,
+            bootstrap=final["value"] if unfinished and final is not None else None,
+            final_view=final["view"] if unfinished and final is not None else None,
             first_version=rows["first_version"][assembled.offsets[:-1]] if "first_version" in rows else None,
         )
 
     def _memory_rows(self, assembled: Assembled, memories: Columns) -> tuple[IntArray, np.ndarray[Any, Any]]:
-        """Return the rows whose memory was kept, ascending, and the memories (kept, state)."""
+        """Return the rows whose memory state was stored, ascending, and the states (stored, state)."""
         if not memories:
             return np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.float32)
         key, wanted = self._key(assembled.rows), self._key(memories)
@@ -258,7 +258,7 @@ class Collector:
         return row[order], memories["memory"][order]
 
     def snapshot(self) -> dict[str, Any]:
-        """Return everything in flight, as a tree of tensors; what is complete is to be taken first."""
+        """Return everything in flight, as a tree of tensors. Call `take` first."""
         return {
             "pool": {name: torch.from_numpy(np.asarray(array)) for name, array in self._pool.snapshot().items()},
             "seating": self._seating.snapshot(),
@@ -285,7 +285,7 @@ class Collector:
 
 
 def _segment_length(segment: int | None, memory_stride: int | None) -> int | None:
-    """Return the length of segments: a multiple of the stride, since a segment begins with a memory that was kept."""
+    """Return the length of segments: a multiple of the stride, because a segment starts at a stored memory state."""
     if segment is None or memory_stride is None:
         return segment
     return max(segment // memory_stride, 1) * memory_stride
@@ -319,5 +319,5 @@ def _outcomes(ended: list[tuple[Results, IntArray]], sources: tuple[PlayerSource
     player = np.concatenate([np.zeros((0, SIDES), dtype=np.int64), *(sides for _, sides in ended)])
     returns = np.concatenate([np.zeros((0, SIDES), dtype=np.float32), *(one.returns for one, _ in ended)])
     reason = np.concatenate([np.zeros(0, dtype=np.int64), *(one.end_reason for one, _ in ended)])
-    seated = np.flatnonzero(player[:, 0] != NOBODY)  # a match that was lost before its first decision was not paired
+    seated = np.flatnonzero(player[:, 0] != NO_PLAYER)  # a match that ended before its first decision has no players
     return Outcomes(players=sources, player=player[seated], returns=returns[seated], end_reason=reason[seated])

@@ -1,4 +1,4 @@
-"""How matches are played for learning, and what a process needs to play them."""
+"""The settings of experience collection, and what a process needs to play matches."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,31 +11,31 @@ from nemesis.policies.config import PolicyConfig
 
 
 class CollectionConfig(Settings):
-    """How matches are played for learning."""
+    """Settings of experience collection."""
 
-    slots: int = Field(1024, ge=1, le=1_000_000, description="matches in flight in one process")
-    decisions: int = Field(8192, ge=1, description="decisions played for each update")
+    slots: int = Field(1024, ge=1, le=1_000_000, description="concurrent matches per process")
+    decisions: int = Field(8192, ge=1, description="decisions collected per update")
     actors: int = Field(
         0,
         ge=0,
         le=1024,
-        description="processes that play beside the learner, each with its slots; 0 plays in turn with it",
+        description="processes that play in parallel with the learner; 0 alternates both in one process",
     )
     inference: Literal["local", "central"] = Field(
-        "local", description="whether each actor runs the networks itself, or one process does for all, as on a GPU"
+        "local", description="local: each actor runs the networks; central: one process runs them for all, for a GPU"
     )
-    staleness: int = Field(8, ge=0, description="updates after which a decision is too old to learn from and left out")
+    staleness: int = Field(8, ge=0, description="age in updates above which decisions are discarded")
     segment: int | None = Field(
         None,
         ge=1,
-        description="decisions after which an episode is learned from in segments, before its match has ended; null "
-        "waits for the end, as long as an actor's shared memory allows",
+        description="length in decisions of the segments in which long episodes are learned from before their match "
+        "has ended; null waits for the end, unless an episode exceeds an actor's shared memory",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class PlaySettings:
-    """What a process needs to know to play the matches of a run."""
+    """The settings that a process needs to play the matches of a run."""
 
     game: GameConfig
     policy: PolicyConfig
@@ -46,5 +46,5 @@ class PlaySettings:
 
     @property
     def memory_stride(self) -> int | None:
-        """After how many decisions of an episode the memory of its policy is kept, if it has one."""
+        """Interval in decisions at which memory states are stored; None for policies without memory."""
         return None if self.policy.memory == "none" else self.sequence_length

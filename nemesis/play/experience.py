@@ -1,4 +1,4 @@
-"""Experience: what a learner gets for one update, and the interface of the sources that it comes from."""
+"""Experience: the data of one update, and the interface of its sources."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ NO_OUTCOMES = Outcomes(
 
 @dataclass(slots=True)
 class Clock:
-    """Seconds spent on each part of a run."""
+    """Seconds spent in each part of a run."""
 
     wait: float = 0.0  # for other processes
     simulate: float = 0.0
@@ -36,7 +36,7 @@ class Clock:
 
 @dataclass(slots=True)
 class PlayCounts:
-    """What has been played so far."""
+    """Counts of what was played so far."""
 
     decisions: int = 0
     matches: int = 0  # that count
@@ -67,7 +67,7 @@ class Experience:
     outcomes: Outcomes = NO_OUTCOMES
 
     def state(self) -> dict[str, Any]:
-        """Return all of it as a tree of tensors."""
+        """Return everything as a tree of tensors."""
         outcomes = self.outcomes
         arrays: Columns = {"player": outcomes.player, "returns": outcomes.returns, "end_reason": outcomes.end_reason}
         return {
@@ -86,25 +86,25 @@ class Experience:
 
 
 class ExperienceSource(Protocol):
-    """Where a learner gets its batches from: matches played for it, or datasets."""
+    """Where a learner gets its batches from: matches or datasets."""
 
     @property
     def counts(self) -> PlayCounts: ...
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Further numbers for the metrics."""
+        """Further metrics."""
         ...
 
     def collect(self, decisions: int, stop: Stop = never) -> Experience:
-        """Return at least so many decisions of the main learner, and what else is complete.
+        """Return at least that many decisions of the main learner, and everything else that is complete.
 
-        Raises `StoppedError` when `stop` says so, where an exact continuation does not need the rest.
+        Raises `StoppedError` when `stop` returns true, unless an exact resume needs the rest.
         """
         ...
 
     def snapshot(self) -> dict[str, Any]:
-        """Return everything that a continuation needs, as a tree of tensors."""
+        """Return everything needed to resume, as a tree of tensors."""
         ...
 
     def restore(self, snapshot: Mapping[str, Any]) -> None: ...
@@ -117,7 +117,7 @@ class MatchSource(ExperienceSource, Protocol):
 
     @property
     def players(self) -> set[PlayerSource]:
-        """The players, also of matches that a snapshot has in flight."""
+        """The players, including those of matches in flight."""
         ...
 
     def follow(self, pairings: Pairings) -> None:
@@ -125,11 +125,11 @@ class MatchSource(ExperienceSource, Protocol):
         ...
 
     def publish(self, name: str, policy: Policy, version: int) -> None:
-        """Let a learner play with these weights, which have so many updates behind them."""
+        """Make a learner play with these weights; `version` is their number of updates."""
         ...
 
     def supervise(self) -> None:
-        """Replace processes that died; called while something else takes long."""
+        """Replace processes that died; called during other long work."""
         ...
 
 

@@ -1,7 +1,7 @@
-"""Matches between two players, counted fairly: every match that is begun for the count is played to its end.
+"""Scored matches between two players. Every counted match is played to its end, so that short ones are not favoured.
 
-Matches come in pairs. In the second of a pair the players swap their sides, and where the game allows it both matches
-start alike: with the same teams, for example.
+Matches are played in pairs. In the second of a pair, the players swap sides. If the game supports it, both matches of
+a pair have the same setup, such as the same teams.
 """
 
 import math
@@ -32,13 +32,13 @@ from nemesis.core.interrupts import Stop, StoppedError, never
 from nemesis.core.masks import unpack_mask
 from nemesis.play.players import Choices, Player
 
-_NORMAL_95 = 1.96  # standard errors to either side of a 95 % interval
+_NORMAL_95 = 1.96  # standard errors on either side of a 95 % interval
 
 OnEnd: TypeAlias = Callable[[MatchPool, Results], None]
-"""Called with matches that have just ended, while the pool that played them can still save replays of them."""
+"""Called with matches that have just ended, while their pool can still save replays of them."""
 
 OnDecisions: TypeAlias = Callable[[Decisions, Choices], None]
-"""Called with decisions of matches that count, and how they were answered."""
+"""Called with decisions of counted matches, and the chosen actions."""
 
 
 def win_rate_interval(rate: float, matches: int) -> tuple[float, float]:
@@ -53,7 +53,7 @@ def win_rate_interval(rate: float, matches: int) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The score of the first of two players, over matches that count."""
+    """The score of the first of two players, over counted matches."""
 
     matches: int
     mean: float
@@ -74,12 +74,12 @@ class Score:
     def win_rate_interval(self) -> tuple[float, float]:
         return win_rate_interval(self.win_rate, self.matches)
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         voided = f"{self.voided} voided"
         if self.ended.keys() != {"played"}:
             voided += "; ended: " + ", ".join(f"{count} {reason}" for reason, count in self.ended.items())
         if not self.matches:
-            return f"no match counts, {voided}"
+            return f"no counted matches, {voided}"
         low, high = self.win_rate_interval
         turns = f"{self.turns:.1f} turns, " if math.isfinite(self.turns) else ""
         return (
@@ -114,7 +114,7 @@ def play(
     on_decisions: OnDecisions | None = None,
     stop: Stop = never,
 ) -> list[Score]:
-    """Play so many matches of one player against each of the others, in one pool; returns a score for each.
+    """Play `matches` matches of one player against each of the others, in one pool; returns a score for each.
 
     Pairs of matches rotate through the others; the first player has side 0 in the first match of a pair, then side 1.
     """
@@ -162,7 +162,7 @@ def side_of_first(match: IntArray) -> IntArray:
 
 
 def _opponent(match: IntArray, matches: int, others: int) -> IntArray:
-    """Return which of the others plays in matches (n,), of so many against each; an odd one is left for the end."""
+    """Return which opponent plays in matches (n,); the unpaired match of an odd number comes last."""
     paired = matches // SIDES * SIDES * others
     return np.where(match < paired, match // SIDES % others, match - paired)
 
@@ -187,7 +187,7 @@ class _Lengths:
 
 
 def _answers(waiting: Decisions, asked: IntArray, players: Sequence[Player]) -> Choices:
-    """Call each player (n,) for its actions; matches that do not count, −1, only fill the pool and get any legal one."""
+    """Call each player (n,) for its actions. Uncounted matches, −1, only fill the pool and get any legal action."""
     unknown = np.full(len(waiting), np.nan, dtype=np.float32)
     answers = Choices(np.zeros(len(waiting), dtype=np.int64), unknown, unknown.copy())
     if (filling := np.flatnonzero(asked < 0)).size:

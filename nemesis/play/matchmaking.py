@@ -1,4 +1,4 @@
-"""Matchmaking: who meets whom while a policy learns. It plays against itself, unless a population decides otherwise."""
+"""Matchmaking: the pairings of a training run. The default is self-play; a population can replace it."""
 
 from collections.abc import Mapping, Set
 from typing import Any, Protocol
@@ -14,12 +14,12 @@ class Matchmaker(Protocol):
 
     @property
     def pairings(self) -> Pairings:
-        """Who meets whom from now on."""
+        """The current pairings."""
         ...
 
     @property
     def learners(self) -> Mapping[str, tuple[Policy, int]]:
-        """The policies that learn besides the main one, by name, with the number of updates behind each."""
+        """The policies that learn besides the main one, by name, each with its number of updates."""
         ...
 
     @property
@@ -28,31 +28,31 @@ class Matchmaker(Protocol):
         ...
 
     def remove_unused(self, needed: set[str]) -> None:
-        """Remove policy files that it has written, except those that are needed."""
+        """Remove policy files that the matchmaker has written, except the needed ones."""
         ...
 
     def begin(self) -> None:
-        """Write what a new run needs on disk, once it has its folder."""
+        """Write the files of a new run, once its folder exists."""
         ...
 
     def update(
         self, experience: Experience, policy: Policy, average: Policy, update: int, stop: Stop = never
     ) -> dict[str, float]:
-        """Take in what was played, after the main policy, of which there is an averaged copy, has learned from it.
+        """Process the experience of an update, after the main policy has learned from it; returns metrics.
 
-        Long work is postponed when `stop` says so. Returns metrics.
+        `average` is the policy with averaged weights. Long work is postponed when `stop` returns true.
         """
         ...
 
     def state(self) -> dict[str, Any]:
-        """Return everything that an exact continuation needs, as a tree of tensors."""
+        """Return everything needed to resume exactly, as a tree of tensors."""
         ...
 
     def restore(self, state: Mapping[str, Any]) -> None: ...
 
 
 class SelfPlay:
-    """The policy meets only itself."""
+    """The policy plays only against itself."""
 
     pairings = SELF_PLAY
     learners: Mapping[str, tuple[Policy, int]] = {}

@@ -1,7 +1,7 @@
-"""Who plays whom: the players of a run, and the pairings that its matches are drawn from.
+"""The players of a run, and the pairings that its matches are drawn from.
 
-Pairings are plain data, so that the process that decides on them and those that play by them can be different ones. A
-player that learns is known by name and gets new weights as they change. Any other plays from a policy file or by a rule.
+Pairings are plain data, so that they can be sent to other processes. A learning player is identified by its name and
+gets new weights as they change. Other players use a policy file or a script.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ class PlayerSource:
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """Two players, and how often they meet."""
+    """Two players, and their share of the matches."""
 
     first: PlayerSource
     second: PlayerSource
@@ -44,10 +44,10 @@ class Pairings:
         return {player for pairing in self.pairings for player in (pairing.first, pairing.second)}
 
     def draw(self, slot: IntArray, slots: int, generator: np.random.Generator) -> IntArray:
-        """Return the pairings (n,) of matches that begin in some (n,) of so many slots.
+        """Return the pairings (n,) of matches that start in some (n,) of `slots` slots.
 
-        Each pairing has a range of the slots. Decisions of neighbouring slots come together, so that few policies are
-        called for each batch. Chance decides only where one range ends and the next begins.
+        Each pairing has a range of slots. Decisions of neighbouring slots arrive together, so that each batch needs few
+        policies. Only the boundaries between ranges are random.
         """
         ends = np.cumsum([pairing.share for pairing in self.pairings])
         place = (slot + generator.random(len(slot))) / slots * ends[-1]
@@ -65,7 +65,7 @@ def files_of(players: Iterable[PlayerSource]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """Matches that ended, and who played them."""
+    """Matches that ended, and their players."""
 
     players: tuple[PlayerSource, ...]
     player: IntArray  # (match, side) numbers of players
@@ -77,7 +77,7 @@ class Outcomes:
 
     @property
     def counted(self) -> BoolArray:
-        """Which of them (match,) count."""
+        """Which matches (match,) count."""
         return is_counted(self.end_reason)
 
     @staticmethod

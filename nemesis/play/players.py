@@ -1,6 +1,6 @@
-"""Players: batches of decisions in, actions out. A player answers for any seats of a pool.
+"""Players: batches of decisions in, actions out. A player can decide for any seats of a pool.
 
-A policy keeps the memory of every seat between its decisions; random and scripted players keep none.
+A policy player keeps a memory state per seat between decisions; random and scripted players have none.
 """
 
 import math
@@ -19,7 +19,7 @@ from nemesis.policies.heads import check_mask
 from nemesis.policies.play_style import DEFAULT_STYLE, PlayStyle
 from nemesis.policies.policy import PlayingPolicy, StepOutput
 
-_BELOW_ONE = 1 - 2.0**-30  # so that a draw times a sum never rounds up to the sum
+_BELOW_ONE = 1 - 2.0**-30  # so that a draw times the sum never rounds up to the sum
 
 
 class BrokenPolicyError(UserError):
@@ -28,10 +28,10 @@ class BrokenPolicyError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The answers of a player, row by row."""
+    """The chosen actions of a player, one per row."""
 
     action: IntArray  # (n,)
-    log_prob: FloatArray  # (n,) of the action under the policy, whatever its play style; nan without a policy
+    log_prob: FloatArray  # (n,) of the action under the policy, before its play style; nan without a policy
     value: FloatArray  # (n,) predicted by the policy; nan without one
 
     def at(self, rows: IntArray) -> "Choices":
@@ -40,7 +40,7 @@ class Choices:
 
 
 class Player(Protocol):
-    """Whatever answers decisions: a policy, a script, a person."""
+    """Anything that answers decisions: a policy, a script, a person."""
 
     def act(self, decisions: Decisions) -> Choices: ...
 
@@ -50,7 +50,7 @@ class Player(Protocol):
 
 
 class SavablePlayer(Player, Protocol):
-    """A player that can be saved in the middle of its matches."""
+    """A player whose state can be saved during a match."""
 
     def snapshot(self) -> dict[str, torch.Tensor]: ...
 
@@ -62,7 +62,7 @@ class LearningPlayer(SavablePlayer, Protocol):
     """A player whose decisions are learned from."""
 
     version: int
-    """Number of updates behind its weights."""
+    """Number of updates of its weights."""
 
     def memory(self, slot: IntArray, seat: IntArray) -> FloatArray:
         """Return the memory of some seats: (n, state)."""
@@ -134,12 +134,12 @@ class PolicyPlayer:
         seed: int,
         style: PlayStyle = DEFAULT_STYLE,
     ) -> None:
-        """Play in a pool of so many slots."""
+        """Play in a pool with `slots` slots."""
         self._policy = policy
         self._actions = spec.actions
         self._seats = spec.seats
         self._style = style
-        self.version = 0  # number of updates behind the policy's weights, where it learns
+        self.version = 0  # number of updates of the policy, if it learns
         self._device = device
         self._generator = torch.Generator(device).manual_seed(seed)
         self._state = torch.zeros(slots * spec.seats, policy.state_size, device=device)
@@ -151,7 +151,7 @@ class PolicyPlayer:
         output, place = self._step(decisions)
         if place is not None:
             self._state.index_copy_(0, place, output.state)  # faster than indexing; a seat decides once in a batch
-        # One draw per row: thousands of actions would need as many. An illegal action adds nothing to the sum.
+        # One random number per row, not one per action. Illegal actions add nothing to the sum.
         total = self._style.weigh(output.log_probs).cumsum(-1, dtype=torch.float64)
         _check_finite(total[:, -1])
         draw = torch.rand(len(total), 1, dtype=total.dtype, device=self._device, generator=self._generator)
@@ -185,7 +185,7 @@ class PolicyPlayer:
         self._state = snapshot["memory"].to(self._device, copy=True)
 
     def _step(self, decisions: Decisions) -> tuple[StepOutput, torch.Tensor | None]:
-        """Run the policy; returns its output, and where the memory of each row is if it has one."""
+        """Run the policy; returns its output, and the memory index of each row if it has a memory."""
         view = torch.from_numpy(decisions.view).to(self._device)
         mask = torch.from_numpy(unpack_mask(decisions.mask, self._actions)).to(self._device)
         if not self._policy.state_size:

@@ -18,9 +18,9 @@ from nemesis.storage.policies import Weights, find_policy, last_policies, policy
 
 @dataclass(frozen=True, slots=True)
 class PlayOptions:
-    """How a policy plays: how it samples actions, and with how many of its run's last checkpoints at once."""
+    """How a policy plays: its sampling, weights, and the size of its ensemble."""
 
-    style: PlayStyle | None = None  # None leaves it to the policy
+    style: PlayStyle | None = None  # None: the style of the policy
     ensemble: int = 1
     weights: Weights = "average"  # of checkpoints
     allow_imports: bool = False
@@ -39,16 +39,16 @@ def open_policy_player(name: str | Path, game: Game, slots: int, seed: int, opti
 
 
 def open_ensemble(path: Path, game: Game, options: PlayOptions) -> Ensemble:
-    """Return the policies of a run's newest valid checkpoints as one.
+    """Return an ensemble of a run's newest valid checkpoints.
 
-    Their last weights differ more from each other than the averaged ones.
+    Last weights differ more between checkpoints than averaged weights.
     """
     saved = last_policies(path, options.ensemble, allow_imports=options.allow_imports)
     return Ensemble([one.load(game, options.weights) for one in saved]).eval()
 
 
 def frozen_players(game: Game, slots: int, device: torch.device, folder: Path) -> OpenPlayer:
-    """Return what opens frozen policies here; their files are relative to the folder."""
+    """Return a function that opens frozen policies; their paths are relative to the folder."""
 
     def open_frozen(source: PlayerSource, seed: int) -> PolicyPlayer:
         saved = find_policy(folder / source.name, allow_imports=True)  # a member of the user's own run

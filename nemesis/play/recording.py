@@ -12,10 +12,10 @@ _BATCH = 4096  # decisions of ended matches that are written together
 
 
 class Recorder:
-    """Takes decisions and results, as `play` reports them, and writes the matches that count."""
+    """Writes the counted matches of `play` to a dataset."""
 
     def __init__(self, game: Game, writer: DatasetWriter, name: str, slots: int) -> None:
-        """Match n of a pool with so many slots becomes the battle `name-n`."""
+        """Match n becomes the battle `name-n` of the dataset."""
         self._scale = game.spec.utility_scale
         self._writer = writer
         self._name = name
@@ -25,7 +25,7 @@ class Recorder:
         self._ready = 0
 
     def on_decisions(self, decisions: Decisions, choices: Choices) -> None:
-        """Keep decisions that were made at the same time."""
+        """Add decisions that were made at the same time."""
         columns: Columns = {
             "match": decisions.match,
             "seat": decisions.seat,
@@ -44,7 +44,7 @@ class Recorder:
         self._made[decisions.slot, decisions.seat] += 1
 
     def on_end(self, _: MatchPool, ended: Results) -> None:
-        """Take results; ended matches are written in batches."""
+        """Add results; ended matches are written in batches."""
         self._ready += int(self._ticks[ended.slot].sum())
         self._ticks[ended.slot] = 0
         self._made[ended.slot] = 0
@@ -53,7 +53,7 @@ class Recorder:
             self.flush()
 
     def flush(self) -> None:
-        """Write the matches that have ended; those in flight wait."""
+        """Write the matches that have ended; matches in flight are kept."""
         self._ready = 0
         assembled = self._assembler.take()
         if assembled is not None:

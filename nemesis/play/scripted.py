@@ -1,4 +1,4 @@
-"""Scripted opponents: random play, what a game brings, and functions of the user's own as module:attribute."""
+"""Scripted opponents: random play, those of the game, and user functions as module:attribute."""
 
 from collections.abc import Sequence
 
@@ -11,15 +11,15 @@ RANDOM = "random"
 
 
 def opponent_names(game: Game, chosen: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return the chosen opponents, or all of the game; the game's own from weak to strong, then imported ones."""
+    """Return the chosen opponents, or all of the game: those of the game from weak to strong, then imported ones."""
     known = (RANDOM, *game.scripted)
     if chosen is None:
         return known
     for name in chosen:
         if name not in known and not is_import(name):
             raise UserError(
-                f"{game.spec.name} has no opponent called '{name}'. It has {', '.join(known)}; a function of your own "
-                "is written as module:attribute."
+                f"{game.spec.name} has no opponent called '{name}'. It has {', '.join(known)}. Write your "
+                "own function as module:attribute."
             )
     own = tuple(name for name in known if name in chosen)
     return own + tuple(name for name in dict.fromkeys(chosen) if name not in known)

@@ -1,7 +1,7 @@
-"""Who plays which side of each match in a pool.
+"""Assigns players to the sides of each match in a pool.
 
-Players are opened when they first have to play, called in batches, and closed when no match needs them. Every match draws
-its pairing when it begins and keeps it to its end, even if the pairings change meanwhile.
+Players are opened when they are first needed, called in batches, and closed when no match needs them. Every match draws
+its pairing when it starts and keeps it until its end, even if the pairings change.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,15 +16,15 @@ from nemesis.play.pairings import Pairing, Pairings, PlayerSource
 from nemesis.play.players import Choices, LearningPlayer, SavablePlayer
 from nemesis.play.scripted import open_opponent
 
-NOBODY = -1
+NO_PLAYER = -1
 
 OpenPlayer: TypeAlias = Callable[[PlayerSource, int], SavablePlayer]
-"""Opens a player by its source, with a seed of its own."""
+"""Opens a player by its source, with its own seed."""
 
 
 @runtime_checkable
 class ClosingPlayer(Protocol):
-    """A player that holds something in another process."""
+    """A player that holds resources in another process."""
 
     def close(self) -> None: ...
 
@@ -33,14 +33,14 @@ class Seating:
     """The players of one pool, by number."""
 
     def __init__(self, slots: int, pairings: Pairings, open_player: OpenPlayer, seed: int) -> None:
-        """Open players by their source; a source that learns gives a `LearningPlayer`."""
+        """Open players by their source; learning sources must return a `LearningPlayer`."""
         self._open = open_player
         self._seed = seed
         self._generator = np.random.default_rng(seed)
         self.sources: list[PlayerSource] = []
         self._players: dict[int, SavablePlayer] = {}
-        self._learns = np.zeros(1, dtype=np.bool_)  # (number,), and NOBODY at the end
-        self.sides = np.full((slots, SIDES), NOBODY)  # (slot, side) numbers
+        self._learns = np.zeros(1, dtype=np.bool_)  # (number,), and NO_PLAYER at the end
+        self.sides = np.full((slots, SIDES), NO_PLAYER)  # (slot, side) numbers
         self.follow(pairings)
 
     def follow(self, pairings: Pairings) -> None:
@@ -56,12 +56,12 @@ class Seating:
     @property
     def needed(self) -> set[PlayerSource]:
         """The players in the pairings, in a match, or open."""
-        numbers = {*self._pairs.flat, *self.sides.flat, *self._players} - {NOBODY}
+        numbers = {*self._pairs.flat, *self.sides.flat, *self._players} - {NO_PLAYER}
         return {self.sources[number] for number in numbers}
 
     def players_of(self, decisions: Decisions) -> IntArray:
-        """Return the players (n,) that decide; matches that make their first decision are paired first."""
-        new = np.flatnonzero(self.sides[decisions.slot, 0] == NOBODY)
+        """Return the players (n,) that decide. Matches at their first decision get their pairing."""
+        new = np.flatnonzero(self.sides[decisions.slot, 0] == NO_PLAYER)
         if new.size:
             slot, first = np.unique(decisions.slot[new], return_index=True)
             self._begin(slot, decisions.match[new[first]])
@@ -72,7 +72,7 @@ class Seating:
         """Remove the players of matches that ended."""
         for player in self._players.values():
             player.forget(slot)
-        self.sides[slot] = NOBODY
+        self.sides[slot] = NO_PLAYER
 
     def learns(self, player: IntArray) -> BoolArray:
         """Return which of the players learn."""
@@ -82,7 +82,7 @@ class Seating:
     def named(self, player: IntArray, name: str) -> BoolArray:
         """Return which of the players are the learner of that name."""
         source = PlayerSource("learning", name)
-        named: BoolArray = player == (self.sources.index(source) if source in self.sources else NOBODY - 1)
+        named: BoolArray = player == (self.sources.index(source) if source in self.sources else NO_PLAYER - 1)
         return named
 
     def version(self, player: IntArray) -> IntArray:
@@ -144,7 +144,7 @@ class Seating:
             self._number(PlayerSource(kind, name))
         self.sides = snapshot["sides"].numpy().copy()
         for number, saved in snapshot["players"].items():
-            if self.sources[number] in learning:  # a learner stays the player that it is
+            if self.sources[number] in learning:  # learning players are reused
                 self._players[number] = learning[self.sources[number]]
             self._player(number).restore(saved)
         sources = self.sources
@@ -152,7 +152,7 @@ class Seating:
         self.follow(Pairings(tuple(pairings)))
 
     def _begin(self, slot: IntArray, match: IntArray) -> None:
-        """Draw the pairings of matches that begin; in every other match, the first player has side 0."""
+        """Draw the pairings of new matches; the first player has side 0 in matches with an even number."""
         pairs = self._pairs[self._pairings.draw(slot, len(self.sides), self._generator)]
         self.sides[slot] = np.where((match % SIDES == 0)[:, None], pairs, pairs[:, ::-1])
 

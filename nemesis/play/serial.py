@@ -1,7 +1,7 @@
-"""A source of experience in the learner's own process: playing and learning take turns.
+"""A source of experience in the learner's own process: playing and learning alternate.
 
-Everything comes in a fixed order, so that a run can be repeated and resumed exactly. `actors.parallel` plays in other
-processes instead; both use the same collector.
+The order is fixed, so that a run can be reproduced and resumed exactly. `actors.parallel` plays in other processes
+instead; both use the same collector.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from nemesis.policies.policy import Policy
 
 
 class SerialSource:
-    """Plays in the process of the run, with the very networks that learn."""
+    """Plays in the process of the run, with the networks that are trained."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class SerialSource:
         self._seating.follow(pairings)
 
     def publish(self, name: str, policy: Policy, version: int) -> None:  # noqa: ARG002
-        self._learning[name].version = version  # it plays with the learner's own weights
+        self._learning[name].version = version  # the player shares the weights of the learner
 
     def collect(self, decisions: int, stop: Stop = never) -> Experience:  # noqa: ARG002
         return self._collector.collect(decisions)

@@ -1,6 +1,6 @@
-"""The matchmaking of a run with a population: its opponent pool and its exploiters, turned into pairings.
+"""The matchmaking of a run with a population: turns its opponent pool and its exploiters into pairings.
 
-Everything here is also written to `population.json` in the run's folder, for people and for other programs.
+The population is also written to `population.json` in the run's folder.
 """
 
 import json
@@ -26,11 +26,11 @@ from nemesis.storage.policy_files import save_policy
 from nemesis.training.config import RunConfig
 
 REGISTRY = "population.json"
-_MADE = ("past-*.safetensors", "target-*.safetensors")  # exploiters that won stay, as a record
+_GENERATED = ("past-*.safetensors", "target-*.safetensors")  # exploiters that passed are kept
 
 
 def open_league(config: RunConfig, game: Game, folder: Path) -> Matchmaker:
-    """Return the matchmaker that a run is configured for."""
+    """Return the matchmaker that the config selects."""
     if config.opponents.target:
         return AgainstTarget(config.opponents.target, game, folder)
     if config.opponents.only_self and not config.exploiter.interval:
@@ -47,7 +47,7 @@ class League:
         self._folder = folder
         self._pool = OpponentPool(config.opponents, config.seed)
         self._exploiters = Exploiters(config, game, folder, config.seed) if config.exploiter.interval else None
-        self._cloned = [] if (folder / REGISTRY).exists() else self._open_cloned()  # a resumed run has copies
+        self._cloned = [] if (folder / REGISTRY).exists() else self._open_cloned()  # a resumed run has its own copies
         if config.opponents.shares.scripted:
             for name in opponent_names(game, config.opponents.scripted):
                 self._pool.add(Member(name, "scripted", PlayerSource("scripted", name), FIRST_RATING, 0))
@@ -75,7 +75,7 @@ class League:
         return {member.source for member in self._pool.members.values()} | ({target} if target else set())
 
     def remove_unused(self, needed: set[str]) -> None:
-        for pattern in _MADE:
+        for pattern in _GENERATED:
             for file in (self._folder / MEMBERS).glob(pattern):
                 if (MEMBERS / file.name).as_posix() not in needed:
                     file.unlink(missing_ok=True)
@@ -121,7 +121,7 @@ class League:
         return [(one, one.load(self._game)) for one in saved]
 
     def _freeze(self, policy: Policy, update: int) -> bool:
-        """Add a copy of the policy as it is to the pool, if it is time."""
+        """Add a frozen copy of the policy to the pool, every `past_interval` updates."""
         settings = self._config.opponents
         if not settings.shares.past or update % settings.past_interval:
             return False
@@ -133,7 +133,7 @@ class League:
         return True
 
     def _evaluate_exploiter(self, update: int, stop: Stop) -> dict[str, float]:
-        """Evaluate the exploiter; one that passed is met at once. If stopped, this is postponed."""
+        """Evaluate the exploiter and, if it passed, use it as an opponent at once. If stopped, this is postponed."""
         assert self._exploiters is not None  # noqa: S101
         try:
             result = self._exploiters.evaluate(stop)

@@ -1,4 +1,4 @@
-"""Members of a population: the policy's possible opponents, with what is known about each."""
+"""Members of a population: the possible opponents of the policy, with their ratings and win rates."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -17,20 +17,20 @@ WON, DRAWN, LOST = range(3)
 
 @dataclass(slots=True)
 class WinRate:
-    """The policy's win rate against an opponent, recent matches counting more."""
+    """The policy's win rate against an opponent, as an exponential moving average."""
 
-    score: float = 0.0  # wins and half the draws,
-    weight: float = 0.0  # of so many matches, both fading
+    score: float = 0.0  # wins and half the draws
+    weight: float = 0.0  # matches; both decay exponentially
 
     def add(self, scores: npt.NDArray[np.floating[Any]], memory: int) -> None:
-        """Add matches (n,) in which the policy scored 1, ½ or 0; after `memory` more, one counts 1/e as much."""
-        fading = np.exp(-len(scores) / memory)
-        self.score = self.score * fading + float(scores.sum())
-        self.weight = self.weight * fading + len(scores)
+        """Add matches (n,) with scores 1, ½ or 0; the weight of a match falls to 1/e after `memory` more."""
+        decay = np.exp(-len(scores) / memory)
+        self.score = self.score * decay + float(scores.sum())
+        self.weight = self.weight * decay + len(scores)
 
     @property
     def rate(self) -> float:
-        """The win rate; even odds count as two matches, so that nothing is sure at first."""
+        """The win rate, with a prior of one win and one loss."""
         return (self.score + 1.0) / (self.weight + 2.0)
 
 
@@ -42,9 +42,9 @@ class Member:
     category: Category
     source: PlayerSource
     rating: float
-    joined_at: int  # the update of the policy at which it did
+    joined_at: int  # update of the policy
     parent: str | None = None  # the policy that it was made from
-    against: WinRate = field(default_factory=WinRate)  # the policy's
+    against: WinRate = field(default_factory=WinRate)  # of the policy against it
     record: npt.NDArray[np.int64] = field(  # (side, result) of the policy against it, over the whole run
         default_factory=lambda: np.zeros((SIDES, 3), dtype=np.int64)
     )

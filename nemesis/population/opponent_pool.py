@@ -1,11 +1,11 @@
-"""The opponent pool: its members, the policy's win rate against each, and the choice of the next opponents.
+"""The opponent pool: its members, the policy's win rate against each, and the sampling of opponents.
 
-A match is first given to a category, by the categories' shares, then to a member, by the sampling rule. With a
-curriculum the shares move toward the categories that the policy loses to:
+The category of an opponent is sampled by the categories' shares, the member within it by the sampling rule. With a
+curriculum, the shares move toward the categories that the policy loses to:
 
     share ← share + curriculum · (wanted − share),   wanted ∝ 1 − win rate against the category
 
-while each keeps a floor and self-play keeps the most.
+Each category keeps a minimum share, `floor`, and self-play `least_self`.
 """
 
 from collections import Counter
@@ -23,10 +23,10 @@ from nemesis.population.sampling import chances
 from nemesis.training.config import OpponentsConfig
 
 FIRST_RATING = 1000.0
-_ELO_STEP = 4.0  # points for a match that was won against all odds
+_ELO_STEP = 4.0  # the K-factor: points for a win with probability 0
 _ELO_SCALE = 400.0
-_HALVINGS = 40
-_DROPPED: tuple[Category, ...] = ("past", "exploiter")  # what a run makes, and may therefore let go
+_BISECTION_STEPS = 40
+_DROPPED: tuple[Category, ...] = ("past", "exploiter")  # kinds that the run creates, and may drop
 
 _SELF = PlayerSource("learning", MAIN)
 
@@ -45,10 +45,10 @@ class OpponentPool:
         self.met: dict[str, float] = {}  # member → share of the policy's matches that are against it
         self.matches = Counter(
             self=0, others=0, credited=0
-        )  # that count; some opponents may have been dropped meanwhile
+        )  # counted matches; those against dropped members are not credited
 
     def add(self, member: Member) -> None:
-        """Add a member; if there are too many, the weakest is dropped, but never the last of a kind."""
+        """Add a member. If there are too many, drop the weakest, but never the last of a category."""
         self.members[member.name] = member
         made = [one for one in self.members.values() if one.category in _DROPPED]
         if len(made) > self._config.members:
@@ -78,7 +78,7 @@ class OpponentPool:
                     self._add_results(member, side, outcomes.returns[met, side])
 
     def advance(self, update: int) -> None:
-        """Move the shares, drop members that have fallen behind, and at intervals draw other opponents."""
+        """Move the shares, drop members that are too weak, and at intervals draw new opponents."""
         self._move_shares()
         behind = [one for one in self.members.values() if self.rating - one.rating > self._config.rating_gap]
         for member in behind:
@@ -88,7 +88,7 @@ class OpponentPool:
             self.draw()
 
     def draw(self, wanted: Member | None = None) -> None:
-        """Draw the next opponents, a wanted one among them."""
+        """Draw the next opponents; `wanted` is always among them."""
         shares = self._possible_shares()
         others = {category: share for category, share in shares.items() if category != "self" and share > 0}
         self.met = {}
@@ -98,7 +98,7 @@ class OpponentPool:
             quota = max(1, round(self._config.at_once * share / sum(others.values())))
             drawn = self._generator.choice(
                 len(members), quota, p=chance
-            )  # whoever is drawn twice is met twice as often
+            )  # with replacement: two draws double the share
             if wanted in members:
                 drawn[-1] = members.index(wanted)
             place, count = np.unique(drawn, return_counts=True)
@@ -106,7 +106,7 @@ class OpponentPool:
             self.met |= {members[one].name: share * float(part) for one, part in met}
 
     def pairings(self) -> tuple[Pairing, ...]:
-        """Return the policy's pairings, with itself first; the shares sum to one."""
+        """Return the policy's pairings, self-play first; the shares sum to one."""
         others = [Pairing(_SELF, self.members[name].source, share) for name, share in self.met.items()]
         alone = 1.0 - sum(self.met.values())
         return (Pairing(_SELF, _SELF, alone), *others) if alone > 1e-9 else tuple(others)
@@ -157,33 +157,37 @@ class OpponentPool:
         member.rating -= points
 
     def _move_shares(self) -> None:
-        speed, there = self._config.curriculum, self._there()
-        if not speed or len(there) < 2:
+        speed, available = self._config.curriculum, self._available()
+        if not speed or len(available) < 2:
             return
-        wanted = np.array([0.5 if category == "self" else 1 - self.win_rates[category].rate for category in there])
-        share = np.array([self.shares[category] for category in there])
+        wanted = np.array([0.5 if category == "self" else 1 - self.win_rates[category].rate for category in available])
+        share = np.array([self.shares[category] for category in available])
         moved = share / share.sum() + speed * (wanted / wanted.sum() - share / share.sum())
-        self.shares |= dict(zip(there, self._floored(there, moved), strict=True))
+        self.shares |= dict(zip(available, self._floored(available, moved), strict=True))
 
     def _possible_shares(self) -> dict[Category, float]:
-        """Return the shares with those of empty categories spread over the others; a curriculum keeps the floors."""
-        there = self._there()
-        share = np.array([self.shares[category] for category in there])
+        """Return the shares, with those of empty categories distributed over the others."""
+        available = self._available()
+        share = np.array([self.shares[category] for category in available])
         if not share.any():
             return {"self": 1.0}
         share /= share.sum()
-        return dict(zip(there, self._floored(there, share) if self._config.curriculum else share.tolist(), strict=True))
+        return dict(
+            zip(available, self._floored(available, share) if self._config.curriculum else share.tolist(), strict=True)
+        )
 
-    def _there(self) -> list[Category]:
-        """Return the categories that have a share at the start, and a member."""
+    def _available(self) -> list[Category]:
+        """Return the categories that have an initial share and a member."""
         start = self._config.shares.model_dump()
         return [
             category for category in CATEGORIES if start[category] > 0 and (category == "self" or self.of(category))
         ]
 
-    def _floored(self, there: list[Category], share: npt.NDArray[np.float64]) -> list[float]:
-        """Return the shares of some categories, none below its least."""
-        least = np.array([self._config.least_self if category == "self" else self._config.floor for category in there])
+    def _floored(self, available: list[Category], share: npt.NDArray[np.float64]) -> list[float]:
+        """Return the shares of some categories, none below its minimum."""
+        least = np.array(
+            [self._config.least_self if category == "self" else self._config.floor for category in available]
+        )
         floored: list[float] = at_least(share, least).tolist()
         return floored
 
@@ -194,13 +198,13 @@ class OpponentPool:
 
 
 def elo_points(lead: float, score: float, matches: int) -> float:
-    """Return what a player with that lead gains, and the other loses, by so many matches with that score.
+    """Return the Elo points that a player with that lead gains, and the other loses, by a score over some matches.
 
-    The expectation is that of the ratings after the step: that of the ratings before would carry many matches far past
-    where they belong. The gain is found by halving the interval that it must lie in.
+    The expected score uses the ratings after the step, so that a step over many matches does not overshoot. The gain
+    is found by bisection.
     """
     low, high = -_ELO_STEP * matches, _ELO_STEP * matches
-    for _ in range(_HALVINGS):
+    for _ in range(_BISECTION_STEPS):
         points = (low + high) / 2
         expected = matches / (1 + 10 ** (-(lead + 2 * points) / _ELO_SCALE))
         if _ELO_STEP * (score - expected) > points:
@@ -211,9 +215,9 @@ def elo_points(lead: float, score: float, matches: int) -> float:
 
 
 def at_least(share: npt.NDArray[np.float64], least: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return shares that sum to one, none below its least; what is missing is taken from those above, in proportion."""
+    """Return shares that sum to one, none below its minimum; shares above their minimum are reduced in proportion."""
     spare = np.maximum(share - least, 0.0)
     rest = spare / spare.sum() if spare.any() else np.full(len(share), 1 / len(share))
-    total = max(float(least.sum()), 1.0)  # more than everything cannot be given
+    total = max(float(least.sum()), 1.0)  # minimums that sum to more than one are scaled down
     result: npt.NDArray[np.float64] = least / total + (1.0 - least.sum() / total) * rest
     return result

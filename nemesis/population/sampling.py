@@ -1,4 +1,4 @@
-"""Opponent sampling: how often each member of a category is met, by one of five rules.
+"""Opponent sampling: five rules for the weight of each member of a category.
 
 uniform               1
 elo_weighted          exp(−|Δ| / temperature) within a window of rating differences Δ; the nearest if none is in it
@@ -16,12 +16,12 @@ import numpy.typing as npt
 from nemesis.population.members import Member
 from nemesis.training.config import OpponentsConfig
 
-_WIDTH = 0.15  # of the win rates that difficulty_adjusted looks for
-_LEAST = 1e-3  # chance of a member beside the likeliest, so that none is never met again
+_WIDTH = 0.15  # standard deviation of difficulty_adjusted, in win rate
+_MIN_WEIGHT = 1e-3  # relative to the largest, so that every member is sampled sometimes
 
 
 def chances(members: Sequence[Member], rating: float, config: OpponentsConfig) -> npt.NDArray[np.float64]:
-    """Return how likely each member (n,) is to be met by a policy with that rating; they sum to one."""
+    """Return the sampling probabilities (n,) of the members, for a policy with that rating."""
     win_rate = np.array([member.against.rate for member in members])
     difference = np.abs(np.array([member.rating for member in members]) - rating)
     match config.sampling:
@@ -38,7 +38,7 @@ def chances(members: Sequence[Member], rating: float, config: OpponentsConfig) -
             weight = np.exp(-((win_rate - config.target_win_rate) ** 2) / (2 * _WIDTH**2))
         case "prioritised":
             weight = (1 - win_rate) ** 2 if config.prioritise == "hard" else win_rate * (1 - win_rate)
-    if config.sampling != "elo_weighted":  # whose window leaves out on purpose
-        weight = np.maximum(weight, _LEAST * weight.max())
+    if config.sampling != "elo_weighted":  # which excludes members outside its window
+        weight = np.maximum(weight, _MIN_WEIGHT * weight.max())
     chance: npt.NDArray[np.float64] = weight / weight.sum()
     return chance

@@ -1,4 +1,4 @@
-"""Presets: YAML configs that users start from. The first line of each is a comment that says what it is for."""
+"""Presets: YAML configs to start from. The first line of each is a comment that describes it."""
 
 import difflib
 import re
@@ -20,7 +20,7 @@ class PresetError(UserError):
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML as people write it: 3e-4 is a number, which YAML 1.1 takes for text."""
+    """A YAML loader that reads 3e-4 as a number, which YAML 1.1 reads as text."""
 
 
 _Loader.yaml_implicit_resolvers = {key: list(value) for key, value in yaml.SafeLoader.yaml_implicit_resolvers.items()}
@@ -40,7 +40,7 @@ def preset_summary(name: str) -> str:
 
 
 def load_preset(name_or_path: str | Path) -> dict[str, Any]:
-    """Return the settings of a preset that comes with the package, or of a YAML file."""
+    """Return the settings of a preset, or of a YAML file."""
     file = _file(str(name_or_path))
     try:
         content = _Loader(file.read_text(encoding="utf-8")).get_single_data()
@@ -53,7 +53,7 @@ def load_preset(name_or_path: str | Path) -> dict[str, Any]:
         raise PresetError(f"{name_or_path}{line}: not valid YAML, {getattr(error, 'problem', error)}.") from error
     if not isinstance(content, dict):
         kind = "empty" if content is None else f"a {type(content).__name__}"
-        raise PresetError(f"{name_or_path} must hold settings as KEY: VALUE lines, but it is {kind}.")
+        raise PresetError(f"{name_or_path} must contain settings as KEY: VALUE lines, but it is {kind}.")
     return content
 
 
@@ -77,4 +77,4 @@ def _file(name_or_path: str) -> Traversable:
         raise PresetError(f"There is no file {name_or_path}.")
     near = difflib.get_close_matches(name_or_path, names, n=1)
     question = f" Did you mean {near[0]}?" if near else ""
-    raise PresetError(f"{name_or_path} is not a preset.{question} Presets are {', '.join(names)}; or give a YAML file.")
+    raise PresetError(f"{name_or_path} is not a preset.{question} Use one of {', '.join(names)}, or a YAML file.")

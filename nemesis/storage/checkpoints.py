@@ -1,15 +1,15 @@
-"""Checkpoints: folders that are either whole or recognisably not.
+"""Checkpoints: folders that are either complete or detectably incomplete.
 
     checkpoints/update-00000100/
       weights.safetensors    the policy
       NAME.safetensors       further tensors: optimiser, random states, …
       state.json             the update, counters, scalars
-      config.yaml            the resolved config, so that the folder needs nothing else
+      config.yaml            the resolved config, so that the folder is self-contained
       manifest.json          format version, sha256 and size of every other file
 
-A checkpoint is written under a temporary name, synced to the disk and then renamed, so that a kill or a power cut
-leaves the previous one in place. Loading checks every file against the manifest and reads no other. Nothing is ever
-unpickled.
+A checkpoint is written under a temporary name, synced to the disk and then renamed, so that a kill or a power failure
+leaves the previous one intact. Loading checks every file against the manifest and reads no others. Pickle is never
+used.
 """
 
 import hashlib
@@ -37,28 +37,28 @@ _log = logging.getLogger(__name__)
 
 
 class CheckpointError(UserError):
-    """A checkpoint cannot be read or written; the message is a sentence that says what to do."""
+    """A checkpoint cannot be read or written; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A checkpoint whose files have been checked."""
+    """A checkpoint whose files were verified."""
 
     path: Path
     update: int
     state: dict[str, Any]
     config: dict[str, Any]
-    names: tuple[str, ...]  # of the groups of tensors
+    names: tuple[str, ...]  # of the tensor groups
 
     def tensors(self, name: str) -> dict[str, torch.Tensor]:
-        """Read one group of tensors, onto the CPU."""
+        """Read one tensor group, onto the CPU."""
         if name not in self.names:
             raise CheckpointError(f"{self.path} has no tensors called {name}, only {', '.join(self.names)}.")
         try:
             loaded = safetensors.torch.load_file(self.path / f"{name}.safetensors")
         except (OSError, SafetensorError) as error:
             raise CheckpointError(f"{self.path} can no longer be read ({error}); it may have been pruned.") from error
-        # Loaded tensors are views of the file; copies outlive its removal, on network disks too.
+        # Loaded tensors are views of the file; copies stay valid if it is removed, also on network disks.
         return {key: tensor.clone() for key, tensor in loaded.items()}
 
 
@@ -71,8 +71,8 @@ def save_checkpoint(
 ) -> Path:
     """Write a checkpoint, replacing one of the same update, and return its folder.
 
-    Checkpoints of later updates are removed: the run has come back to before them, because they were damaged, and would
-    otherwise one day be taken for its newest.
+    Checkpoints of later updates are removed. They were damaged when the run was resumed, and would otherwise be
+    mistaken for its newest.
     """
     for name in tensors:
         if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
@@ -108,13 +108,15 @@ def save_checkpoint(
         ) from error
     for later, path in _checkpoints(root).items():
         if later > update:
-            _log.warning("Removed %s, from before the run went back to update %d or earlier.", path, update)
+            _log.warning(
+                "Removed %s: the run was resumed from an earlier checkpoint and is now at update %d.", path, update
+            )
             _remove(path)
     return target
 
 
 def load_checkpoint(path: Path) -> Checkpoint:
-    """Check every file of a checkpoint and return it."""
+    """Verify every file of a checkpoint and return it."""
     files = _checked_files(path)
     try:
         saved = json.loads((path / "state.json").read_text(encoding="utf-8"))
@@ -127,7 +129,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
 
 
 def newest_valid(root: Path) -> tuple[Checkpoint, list[str]]:
-    """Return the newest whole checkpoint, and a sentence for each damaged one that was skipped to get there."""
+    """Return the newest complete checkpoint, and a message for each damaged one that was skipped."""
     skipped: list[str] = []
     for path in checkpoint_paths(root):
         try:
@@ -135,16 +137,16 @@ def newest_valid(root: Path) -> tuple[Checkpoint, list[str]]:
         except CheckpointError as error:
             skipped.append(f"Skipped a checkpoint: {error}")
             _log.warning(skipped[-1])
-    remedy = "start afresh with `nemesis train PRESET --run OTHER`, or put a good copy of a checkpoint there."
+    remedy = "start a new run with `nemesis train PRESET --run OTHER`, or restore a checkpoint from a backup."
     if skipped:
         raise CheckpointError(
-            f"None of the {len(skipped)} checkpoints in {root} is whole; {remedy} {' '.join(skipped)}"
+            f"None of the {len(skipped)} checkpoints in {root} is complete; {remedy} {' '.join(skipped)}"
         )
     raise CheckpointError(f"There is no checkpoint in {root}; {remedy}")
 
 
 def prune(root: Path, keep_last: int, keep_every: int) -> None:
-    """Remove leftovers, and all checkpoints but the last few and those of every `keep_every`-th update (0: none)."""
+    """Remove temporary files, and all checkpoints except the last few and every `keep_every`-th update (0: none)."""
     if keep_last < 1:
         raise ValueError(f"keep_last is {keep_last}; at least the last checkpoint must be kept.")
     checkpoints = _checkpoints(root)
@@ -156,7 +158,7 @@ def prune(root: Path, keep_last: int, keep_every: int) -> None:
 
 
 def files_named(root: Path) -> set[str] | None:
-    """Return the files of the run that its checkpoints need beside their own; None if one does not say which."""
+    """Return the files of the run that its checkpoints refer to, or None if a checkpoint cannot be read."""
     named: set[str] = set()
     for path in _checkpoints(root).values():
         try:
@@ -177,7 +179,7 @@ def _checkpoints(root: Path) -> dict[int, Path]:
 
 
 def _checked_files(path: Path) -> list[str]:
-    """Return the names of a checkpoint's files after comparing each with the manifest."""
+    """Compare a checkpoint's files with the manifest and return their names."""
     try:
         manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
         version = manifest["format"]
@@ -190,7 +192,7 @@ def _checked_files(path: Path) -> list[str]:
         remedy = (
             "update Nemesis"
             if isinstance(version, int) and version > FORMAT
-            else ("it is of an older version: use that one, or train again")
+            else "it was written by an older version: use that version, or train again"
         )
         raise CheckpointError(f"{path} has format {version}, and this version of Nemesis reads {FORMAT}; {remedy}.")
     for name in _REQUIRED:
@@ -211,7 +213,7 @@ def _checked_files(path: Path) -> list[str]:
 
 
 def _plain(group: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Return the tensors as safetensors wants them: on the CPU, contiguous, no two in one storage."""
+    """Return the tensors as safetensors requires them: on the CPU, contiguous, without shared storage."""
     plain: dict[str, torch.Tensor] = {}
     storages: set[int] = set()
     for name, tensor in group.items():
@@ -237,7 +239,7 @@ def _remove(path: Path) -> None:
 
 
 def _hide(path: Path) -> Path:
-    """Take a checkpoint out of sight in one step, so that a kill during its deletion leaves no half of one."""
+    """Rename a checkpoint in one step, so that a kill during its deletion leaves no partial checkpoint."""
     hidden = path.with_name(f"{_TEMPORARY}removed-{path.name}")
     _remove_temporary(hidden)
     return path.rename(hidden)

@@ -1,8 +1,8 @@
-"""Metrics: the numbers of a run, appended as they come.
+"""The metrics of a run.
 
-`metrics.jsonl` is the record: one JSON object a line, with `update`, `seconds` (time spent training, over all
-resumptions) and `time` (the wall clock, UTC) before the values. TensorBoard events and Weights & Biases are copies of
-it for those tools.
+`metrics.jsonl` has one JSON object per line, with `update`, `seconds` (time spent training, over all
+resumptions) and `time` (the wall clock, UTC) before the values. The same values go to TensorBoard and to Weights &
+Biases, if enabled.
 """
 
 import importlib.util
@@ -24,7 +24,7 @@ from nemesis.core.files import replace_file
 from nemesis.core.settings import Settings
 from nemesis.storage.run_directory import RunDirectory, RunError
 
-_OWN_KEYS = ("update", "seconds", "time")
+_RESERVED_KEYS = ("update", "seconds", "time")
 _log = logging.getLogger(__name__)
 
 
@@ -37,30 +37,30 @@ class TrackingConfig(Settings):
 
 
 def check_tracking(tracking: TrackingConfig) -> None:
-    """Refuse a config whose tracker is not installed; best asked before a run directory is created."""
+    """Raise if a configured tracker is not installed. Call this before a run directory is created."""
     if tracking.wandb and importlib.util.find_spec("wandb") is None:
         raise RunError(
-            "tracking.wandb=true needs a package that is not installed; get it with pip install -e '.[wandb]'."
+            "tracking.wandb=true needs a package that is not installed; install it with pip install -e '.[wandb]'."
         )
 
 
 class Metrics:
-    """Writes the metrics of one run. A run resumed from update U forgets what it had written after U."""
+    """Writes the metrics of one run. Resuming from update U drops all lines after U."""
 
     def __init__(self, run: RunDirectory, tracking: TrackingConfig, resumed_update: int | None = None) -> None:
         check_tracking(tracking)
-        seconds = 0.0 if resumed_update is None else _forget_after(resumed_update, run.metrics_path)
+        seconds = 0.0 if resumed_update is None else _drop_after(resumed_update, run.metrics_path)
         self._start = time.monotonic() - seconds
         self._wandb = _open_wandb(run.path, tracking.project) if tracking.wandb else None
         self._tensorboard = _open_tensorboard(run.tensorboard_path, resumed_update) if tracking.tensorboard else None
-        # Line by line, so that a reader sees whole lines and a kill loses none.
+        # Line-buffered, so that readers see complete lines and a kill loses none.
         self._file = run.metrics_path.open("a", encoding="utf-8", buffering=1)
 
     def write(self, update: int, values: Mapping[str, float]) -> None:
-        """Record values under their names. One that is not finite becomes null."""
-        for key in _OWN_KEYS:
+        """Write values by name. Values that are not finite become null."""
+        for key in _RESERVED_KEYS:
             if key in values:
-                raise ValueError(f"A metric cannot be called {key}, which every line has already.")
+                raise ValueError(f"A metric cannot be called {key}: every line has this key already.")
         numbers = {name: float(value) for name, value in values.items()}
         line = {
             "update": update,
@@ -76,7 +76,7 @@ class Metrics:
             self._wandb.log(numbers, step=update)
 
     def flush(self) -> None:
-        """Wait until all that was written is on the disk, as it should be before a checkpoint."""
+        """Wait until all lines are on disk. Call this before a checkpoint is written."""
         os.fsync(self._file.fileno())
         if self._tensorboard is not None:
             self._tensorboard.flush()
@@ -98,29 +98,29 @@ class Metrics:
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a metrics.jsonl, of a run that may still be writing it; none if it has not begun."""
+    """Return the lines of a metrics.jsonl, also while a run writes it. A missing file has none."""
     return [values for _, values in _lines(path)]
 
 
 def _lines(path: Path) -> list[tuple[str, dict[str, Any]]]:
-    """Return each readable line with its content. The last may be half written; others are reported."""
+    """Return each valid line with its content. An incomplete last line is ignored; other damaged lines are logged."""
     if not path.exists():
         return []
-    *whole, _half = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    *complete, _partial = path.read_text(encoding="utf-8", errors="replace").split("\n")
     lines = []
-    for number, line in enumerate(whole, start=1):
+    for number, line in enumerate(complete, start=1):
         try:
             values = json.loads(line)
             int(values["update"]), float(values["seconds"])
         except (ValueError, LookupError, TypeError):
-            _log.warning("Line %d of %s is damaged and was left out.", number, path)
+            _log.warning("Line %d of %s is damaged and was skipped.", number, path)
         else:
             lines.append((line, values))
     return lines
 
 
-def _forget_after(update: int, path: Path) -> float:
-    """Drop what was recorded after an update, and return the seconds that the run had taken until then."""
+def _drop_after(update: int, path: Path) -> float:
+    """Drop the lines after an update, and return the training time up to it in seconds."""
     kept = [(line, values) for line, values in _lines(path) if values["update"] <= update]
     text = "".join(f"{line}\n" for line, _ in kept)
     if path.exists() and path.read_bytes() != text.encode():
@@ -138,7 +138,7 @@ def _open_tensorboard(path: Path, resumed_update: int | None) -> Any:
 def _open_wandb(path: Path, project: str) -> Any:
     import wandb  # noqa: PLC0415  an extra
 
-    identifier = path / "wandb-run.txt"  # so that a resumed run goes on as the same one
+    identifier = path / "wandb-run.txt"  # so that a resumed run continues the same W&B run
     if not identifier.exists():
         replace_file(identifier, secrets.token_hex(8) + "\n")
     try:
@@ -149,7 +149,7 @@ def _open_wandb(path: Path, project: str) -> Any:
             resume="allow",
             dir=path,
             config=RunDirectory.config_of(path),
-            settings=wandb.Settings(silent=True, console="off"),  # the terminal belongs to the display
+            settings=wandb.Settings(silent=True, console="off"),  # only the display writes to the terminal
         )
     except wandb.Error as error:
         reason = " ".join(str(error).split())

@@ -12,9 +12,9 @@ _log = logging.getLogger(__name__)
 
 
 def capture_random_states() -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-    """Return the states of all global generators: tensors, and what is left as JSON."""
+    """Return the states of all global generators: tensors, and scalars as JSON."""
     version, words, gauss = random.getstate()
-    legacy: Any = np.random.get_state(legacy=False)  # noqa: NPY002  libraries draw from it, whatever we use ourselves
+    legacy: Any = np.random.get_state(legacy=False)  # noqa: NPY002  libraries may use it
     if legacy["bit_generator"] != "MT19937":
         raise TypeError(f"The global numpy generator is a {legacy['bit_generator']}; only MT19937 can be saved.")
     tensors = {
@@ -36,7 +36,7 @@ def capture_random_states() -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
 
 
 def restore_random_states(tensors: Mapping[str, torch.Tensor], scalars: Mapping[str, Any]) -> None:
-    """Put all global generators into the states that `capture_random_states` returned."""
+    """Restore the states returned by `capture_random_states`."""
     python, legacy = scalars["python"], scalars["numpy"]
     random.setstate((python["version"], tuple(tensors["python"].tolist()), python["gauss"]))
     key = tensors["numpy"].numpy().astype(np.uint32)
@@ -49,8 +49,8 @@ def restore_random_states(tensors: Mapping[str, torch.Tensor], scalars: Mapping[
             torch.cuda.set_rng_state(saved[device], device)
     if set(saved) != set(present):
         _log.warning(
-            "The checkpoint holds random states of %d CUDA devices and this machine has %d; "
-            "the run goes on, but not exactly as it would have there.",
+            "The checkpoint has random states of %d CUDA devices, but this machine has %d; "
+            "the run continues, but does not reproduce the original exactly.",
             len(saved),
             len(present),
         )

@@ -1,17 +1,17 @@
-"""The run directory: everything a run knows, on disk, in open formats.
+"""The run directory: all files of a run, in open formats.
 
-    config.yaml        the resolved config; its presence means that there is a run here
-    environment.json   commit, Python, packages and machine that the run began with
-    metrics.jsonl      one line per report                                     (metrics.py)
-    tensorboard/       the same numbers as TensorBoard events                  (metrics.py)
-    checkpoints/       one folder per checkpoint                               (checkpoints.py)
-    best.safetensors   the policy that foretold held-out battles best          (examination.py)
-    replays/           matches that can be watched, where a game has them      (replays.py)
-    run.log            what the package logged
-    lock, holder.json  who is writing here now
+    config.yaml        the resolved config; a directory with this file is a run
+    environment.json   commit, Python, packages and machine at the start of the run
+    metrics.jsonl      one line per report                                 (metrics.py)
+    tensorboard/       the same metrics as TensorBoard events              (metrics.py)
+    checkpoints/       one folder per checkpoint                           (checkpoints.py)
+    best.safetensors   the policy with the best validation accuracy        (evaluation/run_evaluation.py)
+    replays/           saved matches, if the game supports replays         (evaluation/replays.py)
+    run.log            the log of the package
+    lock, holder.json  the process that is writing now
 
-One process writes, any number read. The writer holds a lock that the operating system frees however the process ends,
-so `holder.json` is believed only while the lock is held. Readers need no lock.
+One process writes, any number read. The operating system frees the writer's lock however the process ends, so
+`holder.json` is valid only while the lock is held. Readers need no lock.
 """
 
 import json
@@ -36,34 +36,34 @@ from nemesis.core.files import replace_file
 
 _PACKAGE = "nemesis"
 _DISTRIBUTION = "nemesis-rl"
-# What a creation that was killed before it wrote the config may leave behind.
+# Files that may remain if `create` was killed before it wrote the config.
 _LEFTOVERS = frozenset({"lock", "holder.json", "environment.json", "run.log"})
 
 
 class RunError(UserError):
-    """A run directory cannot be used as asked; the message is a sentence that says what to do."""
+    """A run directory cannot be used as requested; the message says what to do."""
 
 
 class RunDirectory:
-    """A run directory held for writing. Use `create` or `open`, as a context manager or with `close`."""
+    """A run directory locked for writing. Use `create` or `open`, as a context manager or with `close`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        # A forked child would keep the lock after its parent has died: start workers by spawn.
+        # A forked child would keep the lock after its parent has died, so workers are spawned.
         self._lock = FileLock(path / "lock", thread_local=False)
         self._log: _RunLog | None = None
         self._hold()
 
     @classmethod
     def create(cls, path: Path, config: dict[str, Any]) -> Self:
-        """Begin a run in a directory that is new or empty."""
+        """Create a run in a new or empty directory."""
         try:
             path.mkdir(parents=True, exist_ok=True)
             names = {entry.name for entry in path.iterdir() if not entry.name.startswith(".tmp-")}
         except OSError as error:
             raise RunError(f"{path} cannot be a run directory ({error.strerror}); choose another --run.") from error
         if "config.yaml" not in names and names - _LEFTOVERS:
-            raise RunError(f"{path} holds files but no run, and nothing is mixed into them; choose another --run.")
+            raise RunError(f"{path} contains files but no run; choose another --run.")
         run = cls(path)
         try:
             if (path / "config.yaml").exists():
@@ -79,18 +79,18 @@ class RunDirectory:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Take an existing run to continue it."""
+        """Open an existing run to continue it."""
         cls.config_of(path)
         return cls(path)
 
     @staticmethod
     def config_of(path: Path) -> dict[str, Any]:
-        """Return the config of a run; needs no lock."""
+        """Return the config of a run, without the lock."""
         try:
             config = yaml.safe_load((path / "config.yaml").read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError) as error:
             raise RunError(
-                f"There is no run in {path}; start one with `nemesis train PRESET --run {path}` or name another."
+                f"There is no run in {path}; start one with `nemesis train PRESET --run {path}` or give another path."
             ) from error
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
             reason = " ".join(str(error).split())
@@ -101,12 +101,12 @@ class RunDirectory:
 
     @classmethod
     def checkpoints_of(cls, path: Path) -> Path:
-        """Return where the checkpoints of a run are; needs no lock."""
+        """Return the folder of a run's checkpoints, without the lock."""
         cls.config_of(path)
         return path / "checkpoints"
 
     def change_config(self, config: dict[str, Any]) -> None:
-        """Write down what a resumed run goes on with."""
+        """Save the config that a resumed run continues with."""
         replace_file(self.path / "config.yaml", yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
 
     @property
@@ -134,7 +134,7 @@ class RunDirectory:
         return self.path / "tensorboard"
 
     def close(self) -> None:
-        """Stop logging here and let others take the directory. May be called twice."""
+        """Stop logging and release the lock. May be called twice."""
         if self._log is not None:
             self._log.detach()
             self._log = None
@@ -166,7 +166,7 @@ class RunDirectory:
 
 
 def environment() -> dict[str, Any]:
-    """Return the code, packages and machine of this process. Environment variables may be secrets and stay out."""
+    """Describe the code, packages and machine of this process. Environment variables may be secret and are excluded."""
     return {
         "created": _now(),
         "git": _git(),
@@ -178,12 +178,12 @@ def environment() -> dict[str, Any]:
 
 
 def log_to_run(path: Path) -> None:
-    """Let this process, which a run has started, log where the run does, until it ends."""
+    """Make a child process of a run log to the run's log file."""
     _RunLog(RunDirectory.log_of(path))
 
 
 class _RunLog(logging.FileHandler):
-    """Sends the package's records to one file. The package logs at INFO while any run is open, and then as before."""
+    """Writes the package's log records to a file. While any run is open, the package logs at INFO."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, encoding="utf-8")
@@ -212,7 +212,7 @@ def _refusal(path: Path) -> str:
     try:
         holder = json.loads((path / "holder.json").read_text(encoding="utf-8"))
         who = f"process {holder['pid']} on {holder['host']}, since {holder['started']}"
-    except (OSError, ValueError, LookupError, TypeError):  # the holder has taken the lock but not yet signed
+    except (OSError, ValueError, LookupError, TypeError):  # the holder has the lock but has not written holder.json yet
         who = "another process"
     return f"{path} is in use by {who}; {remedy}"
 
@@ -241,7 +241,7 @@ def _packages() -> dict[str, str]:
 
 
 def _git() -> dict[str, Any] | None:
-    """Return commit and dirtiness of the checkout that holds the package, or else the working directory."""
+    """Return commit and dirty flag of the package's checkout, or of the working directory."""
     program = shutil.which("git")
     if program is None:
         return None

@@ -1,13 +1,13 @@
-"""Nested state, such as an optimiser's, as named tensors plus JSON, so that a checkpoint can hold it without pickle.
+"""Nested state, such as an optimiser's, as named tensors plus JSON, so that checkpoints can store it without pickle.
 
-JSON alone would turn tuples into lists, integer keys into strings and have no word for infinity. So a container becomes
-a one-entry object that names its kind, and what JSON can say exactly stays as it is:
+JSON turns tuples into lists and integer keys into strings, and has no infinity. So a container becomes a one-entry
+object that names its kind. Values that JSON represents exactly are unchanged:
 
-    3, true, null, "x"                     themselves
+    3, true, null, "x"                     unchanged
     {"tensor": NAME}                       an entry of the tensors
     {"dict": [[KEY, NODE], …]}             keys are integers or strings, in order
     {"list": [NODE, …]}, {"tuple": […]}
-    {"float": "inf"}                       a number without a JSON form
+    {"float": "inf"}                       a number that JSON does not support
 """
 
 import math
@@ -18,13 +18,13 @@ import torch
 
 
 def flatten_state(state: Any) -> tuple[dict[str, torch.Tensor], Any]:
-    """Return the tensors of a nested state by path, and a JSON tree that says where each belongs."""
+    """Return the tensors of a nested state by path, and a JSON tree of their positions."""
     tensors: dict[str, torch.Tensor] = {}
     return tensors, _flatten(state, "", tensors)
 
 
 def unflatten_state(tensors: Mapping[str, torch.Tensor], tree: Any) -> Any:
-    """Return the state that `flatten_state` took apart."""
+    """Invert `flatten_state`."""
     if not isinstance(tree, dict):
         return tree
     ((kind, content),) = tree.items()
@@ -63,7 +63,7 @@ def _flatten(state: Any, path: str, tensors: dict[str, torch.Tensor]) -> Any:
         return float(state) if math.isfinite(state) else {"float": repr(float(state))}
     if state is None or isinstance(state, bool | int | str):
         return state
-    raise TypeError(f"A state has a {type(state).__name__} at {path or 'its top'}, which has no form without pickle.")
+    raise TypeError(f"A state has a {type(state).__name__} at {path or 'its top'}, which needs pickle.")
 
 
 def _join(path: str, key: int | str) -> str:

@@ -1,4 +1,4 @@
-"""The whole config of a run."""
+"""The config of a run."""
 
 from typing import Annotated, Any, Literal
 
@@ -24,11 +24,11 @@ IMPORTED = "imported"
 
 
 class ImportedLearnerConfig(SharedLearnerConfig):
-    """Settings of a learner outside the package, which learner.algorithm=module:attribute names."""
+    """Settings of a learner outside the package, selected by learner.algorithm=module:attribute."""
 
     algorithm: Literal["imported"] = Field("imported", description="which learner")
     name: str = Field(description="module:attribute of the class: (policy, config, device, seed) → Learner")
-    settings: dict[str, Any] = Field({}, description="settings of its own")
+    settings: dict[str, Any] = Field({}, description="its own settings")
 
 
 LearnerConfig = Annotated[
@@ -38,7 +38,7 @@ LearnerConfig = Annotated[
 
 
 def _imported_learner(value: Any) -> Any:
-    """Let learner.algorithm be module:attribute; settings that not all learners share are those of the class."""
+    """Accept learner.algorithm=module:attribute; settings that not all learners share go to the class."""
     if not isinstance(value, dict) or not is_import(str(value.get("algorithm", ""))):
         return value
     shared = {name: one for name, one in value.items() if name in SharedLearnerConfig.model_fields}
@@ -50,32 +50,34 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class SharesConfig(Settings):
-    """The shares of opponents among the matches that the policy learns from."""
+    """The share of each kind of opponent among the matches that the policy learns from."""
 
-    self: Share = Field(1.0, description="the policy as it is now")
-    cloned: Share = Field(0.0, description="policies given as files, such as those of behaviour cloning")
+    self: Share = Field(1.0, description="the current policy")
+    cloned: Share = Field(0.0, description="policies from files, such as those of behaviour cloning")
     past: Share = Field(0.0, description="frozen copies of the policy from earlier in the run")
     exploiter: Share = Field(0.0, description="exploiters that beat it")
     scripted: Share = Field(0.0, description="scripted opponents")
 
 
 class OpponentsConfig(Settings):
-    """Whom the policy meets while it learns."""
+    """The opponents of the policy during training."""
 
     shares: SharesConfig = SharesConfig()
     curriculum: float = Field(
         0.0,
         ge=0,
         le=1,
-        description="how far shares move, each update, toward the opponents that the policy loses to; 0 keeps them",
+        description="step size per update with which shares move toward opponents that the policy loses to; 0: fixed",
     )
-    floor: Share = Field(0.03, description="curriculum: least share of every kind that has a share at the start")
-    least_self: Share = Field(0.35, description="curriculum: least share of self-play")
+    floor: Share = Field(0.03, description="curriculum: minimum share of every kind whose initial share is above 0")
+    least_self: Share = Field(0.35, description="curriculum: minimum share of self-play")
     sampling: Literal["uniform", "elo_weighted", "recent_weighted", "difficulty_adjusted", "prioritised"] = Field(
-        "uniform", description="which opponents of a kind are met more often"
+        "uniform", description="how opponents of a kind are sampled"
     )
-    elo_window: float = Field(400.0, gt=0, description="elo_weighted: largest difference of ratings that is met")
-    elo_temperature: float = Field(100.0, gt=0, description="elo_weighted: difference at which meetings become rarer")
+    elo_window: float = Field(400.0, gt=0, description="elo_weighted: maximum rating difference of opponents")
+    elo_temperature: float = Field(
+        100.0, gt=0, description="elo_weighted: temperature of the weights, in rating points"
+    )
     recent_decay: float = Field(
         0.8, gt=0, le=1, description="recent_weighted: weight of an opponent relative to the next newer one"
     )
@@ -83,23 +85,29 @@ class OpponentsConfig(Settings):
     prioritise: Literal["hard", "variance"] = Field(
         "hard", description="prioritised: those that the policy loses to, or those that it beats half of the time"
     )
-    at_once: int = Field(6, ge=1, le=1000, description="opponents met at the same time; more make smaller batches")
-    rotation: int = Field(10, ge=1, description="updates after which the opponents are drawn again")
+    at_once: int = Field(
+        6, ge=1, le=1000, description="opponents in use at the same time; more opponents mean smaller batches"
+    )
+    rotation: int = Field(10, ge=1, description="updates between draws of new opponents")
     memory: int = Field(200, ge=1, description="matches over which win rates are averaged")
     past_interval: int = Field(50, ge=1, description="updates between frozen copies of the policy")
-    members: int = Field(40, ge=1, description="frozen policies that are kept; the weakest is dropped for a new one")
+    members: int = Field(
+        40, ge=1, description="maximum number of frozen policies; the weakest is dropped when a new one is added"
+    )
     rating_gap: float = Field(
         600.0,
         gt=0,
-        description="Elo points behind the policy at which a past copy or an exploiter is dropped, but never the last; "
-        "cloned and scripted members stay",
+        description="Elo points behind the policy at which a past copy or an exploiter is dropped, except the last of "
+        "its kind; cloned and scripted members are never dropped",
     )
-    cloned: Names = Field((), description="policy files, checkpoints or runs that are opponents of the kind cloned")
+    cloned: Names = Field(
+        (), description="policy files, checkpoints or runs that are used as opponents of the kind cloned"
+    )
     target: str | None = Field(
-        None, description="target policy: a policy file, checkpoint or run that is the only opponent, to be exploited"
+        None, description="target policy: a policy file, checkpoint or run to exploit; it is then the only opponent"
     )
     scripted: Names | None = Field(
-        None, description="scripted opponents, of the game or as module:attribute; null takes all of the game"
+        None, description="scripted opponents, by name or as module:attribute; null uses all of the game"
     )
 
     @property
@@ -115,7 +123,7 @@ class ExploiterConfig(Settings):
     interval: int = Field(
         0,
         ge=0,
-        description="updates between exploiters; 0 trains none, opponents.shares.exploiter=0 only measures them",
+        description="updates between exploiters; 0 trains none. With opponents.shares.exploiter=0 they only measure",
     )
     start: Literal["scratch", "cloned", "target"] = Field(
         "target", description="first weights of an exploiter: new, the first of opponents.cloned, or its target policy"
@@ -123,33 +131,33 @@ class ExploiterConfig(Settings):
     target: Literal["average", "last"] = Field(
         "average", description="which of the policy's weights are exploited: the averaged ones, or the last"
     )
-    share: float = Field(0.25, gt=0, lt=1, description="share of all matches that exploiters play, while one learns")
-    updates: int = Field(40, ge=1, description="updates that an exploiter learns before it is evaluated")
+    share: float = Field(0.25, gt=0, lt=1, description="share of all matches that an exploiter gets while it learns")
+    updates: int = Field(40, ge=1, description="updates of an exploiter before it is evaluated")
     decisions: int = Field(4096, ge=1, description="decisions played for each of its updates")
-    matches: int = Field(400, ge=10, description="fresh matches against its target policy by which it is evaluated")
+    matches: int = Field(400, ge=10, description="new matches against its target policy for its evaluation")
     threshold: float = Field(
-        0.55, ge=0, lt=1, description="win rate that the lower end of its interval must pass to become an opponent"
+        0.55, ge=0, lt=1, description="an exploiter becomes an opponent if its win rate interval lies above this"
     )
-    learner: PPOConfig = Field(PPOConfig(), description="how it learns; sequence_length is that of the run")
+    learner: PPOConfig = Field(PPOConfig(), description="its learner; sequence_length is taken from the run")
 
 
 class CheckpointsConfig(Settings):
     """When the run is saved, and what is kept."""
 
     interval: int = Field(200, ge=1, description="updates between checkpoints")
-    keep_last: int = Field(3, ge=1, description="newest checkpoints that are kept")
-    keep_every: int = Field(0, ge=0, description="keep those of every so many updates for good; 0 keeps none")
+    keep_last: int = Field(3, ge=1, description="number of newest checkpoints to keep")
+    keep_every: int = Field(0, ge=0, description="interval of updates whose checkpoints are never removed; 0: none")
 
 
 class RunConfig(GameConfig):
-    """Everything that decides what a run does."""
+    """All settings of a run."""
 
     seed: int = Field(0, ge=0, lt=2**63, description="one seed for weights, matches, actions and minibatches")
-    updates: int = Field(1000, ge=1, description="length of the run")
+    updates: int = Field(1000, ge=1, description="number of updates of the run")
     device: Literal["auto", "cpu", "cuda"] = Field(
-        "auto", description="where the networks run; auto takes CUDA if there"
+        "auto", description="device of the networks; auto uses CUDA if available"
     )
-    threads: int = Field(1, ge=1, le=1024, description="threads of one tensor operation on the CPU")
+    threads: int = Field(1, ge=1, le=1024, description="threads per tensor operation on the CPU")
     collection: CollectionConfig = CollectionConfig()
     data: DataConfig = DataConfig()
     policy: PolicyConfig = PolicyConfig()
@@ -176,13 +184,13 @@ class RunConfig(GameConfig):
         if self.exploiter.interval and self.exploiter.start == "cloned" and not opponents.cloned:
             raise ValueError("exploiter.start=cloned needs opponents.cloned to name a policy")
         if not any(opponents.shares.model_dump().values()):
-            raise ValueError("opponents.shares leaves nobody to play against")
+            raise ValueError("opponents.shares are all 0, so there is no opponent; set at least one")
         alone = opponents.only_self and not opponents.target
         both_seats = alone and not self.collection.actors and not self.data.sources
         if isinstance(self.learner, RNaDConfig) and self.learner.form == "reward" and not both_seats:
             raise ValueError(
-                "learner.form=reward pays each seat for what the other does, so both must be learned from: it needs "
-                "self-play alone, collection.actors=0 and no data.sources; use another learner.form"
+                "learner.form=reward computes rewards from the actions of both seats, so it needs self-play only, "
+                "collection.actors=0 and no data.sources; use another learner.form"
             )
         return self
 
@@ -190,19 +198,19 @@ class RunConfig(GameConfig):
     def _data_fit(self) -> "RunConfig":
         if self.data.sources:
             if not self.opponents.only_self or self.opponents.target or self.exploiter.interval:
-                raise ValueError("data.sources leaves no match to play: it goes with no opponents and no exploiter")
+                raise ValueError("with data.sources no matches are played, so opponents and exploiters cannot be used")
             if self.collection.actors:
-                raise ValueError("data.sources leaves no match to play: it needs collection.actors=0")
+                raise ValueError("with data.sources no matches are played, so set collection.actors=0")
             if self.policy.opponent_model:
-                raise ValueError("policy.opponent_model needs what the opponent did, which datasets do not contain")
+                raise ValueError("policy.opponent_model needs opponent actions, which datasets do not contain")
         return self
 
     @model_validator(mode="after")
     def _values_fit(self) -> "RunConfig":
         if self.policy.value == "categorical":
-            paid = "more than a categorical value can stand for; use policy.value=scalar"
+            reason = "returns outside the range of a categorical value; use policy.value=scalar"
             if isinstance(self.learner, RNaDConfig) and self.learner.form == "reward":
-                raise ValueError(f"learner.form=reward pays {paid}")
+                raise ValueError(f"learner.form=reward leads to {reason}")
             if self.reward.kind != "sparse":
-                raise ValueError(f"reward.kind={self.reward.kind} pays {paid}")
+                raise ValueError(f"reward.kind={self.reward.kind} leads to {reason}")
         return self

@@ -1,7 +1,7 @@
-"""What a training run shows while it runs: a live panel on a terminal, plain lines anywhere else.
+"""The progress display of a training run: a live panel on a terminal, plain lines elsewhere.
 
-A display is told of every update and draws a few times a second at most, in the caller's thread, so that it costs
-nothing when updates are fast and nothing runs beside the training.
+A display gets every update and draws at most a few times per second, in the caller's thread. It therefore costs almost
+nothing when updates are fast.
 """
 
 import math
@@ -21,8 +21,8 @@ from rich.text import Text
 
 _SPARKS = "▁▂▃▄▅▆▇█"
 _SPARK_WIDTH = 20
-_LOSS_PAIRS = 3  # to a line
-_LOSS_ROWS = 5  # more, and more evaluations, would not fit 24 lines
+_LOSS_PAIRS = 3  # per line
+_LOSS_ROWS = 5  # so that the panel fits 24 lines
 _EVALUATION_ROWS = 8
 _SPLIT_COLOURS = {"simulate": "cyan", "infer": "magenta", "learn": "green"}
 _LOWER_IS_BETTER = ("nash", "exploit", "loss", "error")
@@ -30,7 +30,7 @@ _LOWER_IS_BETTER = ("nash", "exploit", "loss", "error")
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is. Rates are of late, fractions of time add up to one."""
+    """The progress of a run. Rates are recent averages; the time split sums to one."""
 
     update: int
     total: int
@@ -51,16 +51,16 @@ class Progress:
 
 
 class Display(Protocol):
-    """Shows a run until it is closed."""
+    """Shows the progress of a run until it is closed."""
 
     def update(self, progress: Progress) -> None: ...
 
-    def note(self, text: str) -> None:
-        """Show a line that stays, such as a warning."""
+    def message(self, text: str) -> None:
+        """Show a permanent line, such as a warning."""
         ...
 
     def close(self) -> None:
-        """Show the last progress and leave the terminal as it was."""
+        """Show the last progress and restore the terminal."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -71,7 +71,7 @@ class Display(Protocol):
 
 
 def open_display(title: str, total_updates: int, console: Console | None = None) -> Display:
-    """Return the display that suits the console."""
+    """Return a live display on a terminal, else a plain one."""
     console = console or Console()
     live = console.is_terminal and not console.is_dumb_terminal and console.encoding.lower().startswith("utf")
     return LiveDisplay(title, total_updates, console) if live else PlainDisplay(title, total_updates, console)
@@ -83,18 +83,18 @@ class LiveDisplay:
     def __init__(self, title: str, total_updates: int, console: Console, seconds_between_draws: float = 0.25) -> None:
         self._title = title
         self._start = time.monotonic()
-        self._pause = _Pause(seconds_between_draws)
+        self._throttle = _Throttle(seconds_between_draws)
         self._last: Progress | None = None
-        waiting = Text(f"{total_updates:,} updates to go; the first is on its way", style="dim")
+        waiting = Text(f"{total_updates:,} updates; waiting for the first", style="dim")
         self._live = Live(_panel(title, waiting), console=console, auto_refresh=False)
         self._live.start(refresh=True)
 
     def update(self, progress: Progress) -> None:
         self._last = progress
-        if self._pause.over():
+        if self._throttle.ready():
             self._draw(progress)
 
-    def note(self, text: str) -> None:
+    def message(self, text: str) -> None:
         self._live.console.print(Text(f"▸ {text}", style="yellow"))
 
     def close(self) -> None:
@@ -121,20 +121,20 @@ class PlainDisplay:
 
     def __init__(self, title: str, total_updates: int, console: Console, seconds_between_lines: float = 5.0) -> None:
         self._console = console
-        self._pause = _Pause(seconds_between_lines)
+        self._throttle = _Throttle(seconds_between_lines)
         self._evaluations = 0
         self._pending: Progress | None = None
         self._print(f"{title}: {total_updates} updates")
 
     def update(self, progress: Progress) -> None:
         self._pending = progress
-        if self._pause.over():
+        if self._throttle.ready():
             self._show(progress)
         for index in range(self._evaluations, len(progress.evaluation)):
             self._print(_plain_evaluation(progress.evaluation[: index + 1]))
         self._evaluations = len(progress.evaluation)
 
-    def note(self, text: str) -> None:
+    def message(self, text: str) -> None:
         self._print(f"note: {text}")
 
     def close(self) -> None:
@@ -154,14 +154,14 @@ class PlainDisplay:
         self._print(_plain_line(progress))
 
     def _print(self, line: str) -> None:
-        # Not Console.print, which would wrap and, if colours are forced, style; and a title is no reason to fail.
+        # Console.print would wrap lines and add styles. Characters that cannot be encoded are replaced.
         encoding = self._console.encoding
         self._console.file.write(line.encode(encoding, "replace").decode(encoding) + "\n")
         self._console.file.flush()
 
 
 def render(progress: Progress, elapsed: float) -> RenderableType:
-    """Return the inside of the live panel."""
+    """Return the content of the live panel."""
     rates = Text.assemble(
         (f"{progress.decisions_per_second:,.0f}", "bold"),
         " decisions/s   ",
@@ -183,14 +183,14 @@ def render(progress: Progress, elapsed: float) -> RenderableType:
     return Group(*parts)
 
 
-class _Pause:
-    """Says when enough time has passed since it last said so."""
+class _Throttle:
+    """Limits how often something is done."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._next = 0.0
 
-    def over(self) -> bool:
+    def ready(self) -> bool:
         now = time.monotonic()
         if now < self._next:
             return False
@@ -217,7 +217,7 @@ def _progress_row(progress: Progress) -> Table:
 
 
 def _split_row(split: dict[str, float], width: int = 20) -> Text:
-    """Return a bar whose parts are as long as their share of the time, and their names."""
+    """Return a bar of the time split, with a legend."""
     bar, names = Text(no_wrap=True, overflow="ellipsis"), Text()
     drawn = 0
     reached = 0.0
@@ -252,7 +252,7 @@ def _evaluation_table(history: Sequence[tuple[int, dict[str, float]]]) -> Table:
     table.add_column("", style="cyan", no_wrap=True)
     for header in ("first", "best", "last"):
         table.add_column(header, justify="right", no_wrap=True)
-    by_interest = sorted(latest, key=lambda name: not _is_share(name))  # win rates first, since few rows fit
+    by_interest = sorted(latest, key=lambda name: not _is_share(name))  # win rates first, because few rows fit
     for name in by_interest[:_EVALUATION_ROWS]:
         values = [result[name] for _, result in history if name in result]
         table.add_row(
@@ -272,7 +272,7 @@ def _label(name: str) -> str:
 
 
 def figure(name: str, value: float) -> str:
-    """Return a metric's value as people read it."""
+    """Format the value of a metric."""
     return f"{value:.1%}" if _is_share(name) else _number(value)
 
 
@@ -281,15 +281,15 @@ def _is_share(name: str) -> bool:
 
 
 def best(name: str, values: Sequence[float]) -> float:
-    """Return the best of a metric's values: the lowest if its name speaks of a distance from perfect play."""
+    """Return the best value of a metric: the lowest for exploitability, losses and errors, else the highest."""
     numbers = [value for value in values if not math.isnan(value)] or values
     return min(numbers) if any(word in name.lower() for word in _LOWER_IS_BETTER) else max(numbers)
 
 
 def sparkline(values: Sequence[float], width: int = _SPARK_WIDTH, bounds: tuple[float, float] | None = None) -> str:
-    """Return the history as one character a value, thinned evenly to a width, the last value always among them.
+    """Return the history as one character per value, subsampled to a width; the last value is always included.
 
-    The lowest and the highest bar stand for the bounds, or for the lowest and the highest value.
+    The lowest and the highest bar are the bounds, or the lowest and the highest value.
     """
     if len(values) > width:
         values = [values[round(index * (len(values) - 1) / (width - 1))] for index in range(width)]
@@ -337,7 +337,7 @@ def _clock(seconds: float | None) -> str:
 
 
 def _number(value: float) -> str:
-    """Return about four significant digits, without an exponent where one is not needed."""
+    """Format about four significant digits, with an exponent only if needed."""
     if value == 0 or 0.001 <= abs(value) < 100:
         return f"{value:.4f}" if abs(value) < 10 else f"{value:.2f}"
     return f"{value:,.0f}" if 100 <= abs(value) < 1e7 else f"{value:.2e}"

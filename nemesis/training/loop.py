@@ -92,7 +92,7 @@ def run_to_end(run: Run, directory: RunDirectory, console: Console, resumed: boo
             run.matchmaker.begin()
             metrics.write(0, _evaluate(run, directory, reporter))
             run.save(root)
-        while run.update < config.updates and not any_of(interrupts.waiting, run.device):
+        while run.update < config.updates and not any_of(interrupts.requested, run.device):
             try:
                 values = run.step()
             except StoppedError:
@@ -135,7 +135,7 @@ def _conclude(run: Run, directory: RunDirectory, console: Console, reporter: Rep
 def _run_secondary(run: Run) -> None:
     """Take a run to its end in a process beside the one that reports it."""
     with Interrupts() as interrupts:
-        while run.update < run.config.updates and not any_of(interrupts.waiting, run.device):
+        while run.update < run.config.updates and not any_of(interrupts.requested, run.device):
             run.step()
 
 
@@ -166,7 +166,7 @@ def _warnings_shown(display: Display) -> Iterator[None]:
 
     def show(record: logging.LogRecord) -> None:
         line, _, _ = record.getMessage().partition("\n")
-        display.note(f"Warning: {line}")
+        display.message(f"Warning: {line}")
 
     handler = logging.Handler(logging.WARNING)
     handler.emit = show  # type: ignore[method-assign]

@@ -1,8 +1,8 @@
-"""Several processes that learn one policy, as `torchrun` starts them.
+"""Data-parallel training of one policy in several processes, started by `torchrun`.
 
     torchrun --nproc-per-node 4 -m -- nemesis train vgc_bc data.sources=DATASET
 
-The first process has the run: it writes, evaluates and reports. The others learn with it and report nothing.
+The first process owns the run: it writes, evaluates and reports. The others only learn.
 """
 
 import os
@@ -16,12 +16,12 @@ from torch import distributed
 from nemesis.core.errors import UserError
 from nemesis.training.config import RunConfig
 
-_PATIENCE = timedelta(hours=2)  # for the first process to evaluate
+_TIMEOUT = timedelta(hours=2)  # long enough for an evaluation by the first process
 
 
 @contextmanager
 def process_group(config: RunConfig) -> Iterator[None]:
-    """Join the other processes, if there are any, until the end."""
+    """Join the process group, if there are several processes."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield
         return
@@ -30,7 +30,7 @@ def process_group(config: RunConfig) -> Iterator[None]:
     on_gpu = config.device != "cpu" and torch.cuda.is_available()
     if on_gpu:
         torch.cuda.set_device(local_rank())
-    distributed.init_process_group("nccl" if on_gpu else "gloo", timeout=_PATIENCE)
+    distributed.init_process_group("nccl" if on_gpu else "gloo", timeout=_TIMEOUT)
     try:
         yield
     finally:
@@ -38,10 +38,10 @@ def process_group(config: RunConfig) -> Iterator[None]:
 
 
 def is_secondary_process() -> bool:
-    """Return whether another process has the run."""
+    """Return whether another process owns the run."""
     return int(os.environ.get("RANK", "0")) > 0
 
 
 def local_rank() -> int:
-    """Return the number of this process on its machine, which is also that of its GPU."""
+    """Return the index of this process on its machine, which is also the index of its GPU."""
     return int(os.environ.get("LOCAL_RANK", "0"))

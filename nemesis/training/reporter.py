@@ -1,4 +1,4 @@
-"""What a run tells while it goes on: rates over the last updates, and the evaluations so far."""
+"""Reports the progress of a run: rates over the last updates, and the evaluations so far."""
 
 import math
 from collections import deque
@@ -18,7 +18,7 @@ class Reporter:
     """Shows the progress of a run and keeps its evaluations."""
 
     def __init__(self, display: Display, clock: Clock, total: int, update: int, decisions: int, metrics: Path) -> None:
-        """Begin at an update of so many in total; evaluations that were made before are read from the metrics."""
+        """Start at an update out of `total`; earlier evaluations are read from the metrics file."""
         self._display = display
         self._clock = clock
         self._total = total
@@ -26,13 +26,13 @@ class Reporter:
         self._marks = deque([(perf_counter(), update, decisions)], maxlen=_SPEED_WINDOW)
 
     def evaluated(self, update: int, values: dict[str, float]) -> dict[str, float]:
-        """Note an evaluation, unless it was left off; returns it as metrics."""
+        """Add an evaluation, unless it was interrupted, and return it as metrics."""
         if values:
             self.history.append((update, values))
         return {_EVALUATION + name: value for name, value in values.items()}
 
     def report(self, update: int, decisions: int, values: dict[str, float]) -> dict[str, float]:
-        """Show the latest update and its metrics; returns its rates as further ones."""
+        """Show the latest update and its metrics, and return its rates as further metrics."""
         now, (then, first_update, first_decisions) = perf_counter(), self._marks[0]
         self._marks.append((now, update, decisions))
         speed = (decisions - first_decisions) / (now - then)
@@ -59,7 +59,7 @@ class Reporter:
 
 
 def _past_evaluations(path: Path) -> list[tuple[int, dict[str, float]]]:
-    """Read the evaluations that a run has made before."""
+    """Read the earlier evaluations of a run."""
     history = []
     for line in read_metrics(path):
         found = {

@@ -130,7 +130,7 @@ class Run:
         """Return whether somebody asked the run to stop; long work calls it often."""
         if self._matches:
             self._matches.supervise()
-        return self.interrupts is not None and self.interrupts.waiting
+        return self.interrupts is not None and self.interrupts.requested
 
     def evaluate(self) -> dict[str, float]:
         """Measure the last weights, the averaged ones, or both; nothing if the run is stopped meanwhile."""

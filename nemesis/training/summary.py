@@ -1,4 +1,4 @@
-"""The summary of a run: its first evaluation beside its last, in sentences."""
+"""The summary of a run: its first and its last evaluation, in sentences."""
 
 import math
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ _WIN_RATE, _RETURN = "win_rate_against_", "return_against_"
 
 
 def summary(history: Sequence[tuple[int, dict[str, float]]]) -> list[str]:
-    """Return a sentence for each thing that was measured; `history` is by update, oldest first."""
+    """Return a sentence for each measured quantity; `history` is by update, oldest first."""
     after = history[-1][1]
     sentences = []
-    for name in dict.fromkeys(name.removesuffix(_AVERAGE) for name in after):  # each once, in order
+    for name in dict.fromkeys(name.removesuffix(_AVERAGE) for name in after):  # without duplicates, in order
         if name == "nash_conv":
             sentences.append(f"Exact NashConv: {_change(history, name)}. Zero is an equilibrium.")
         elif name.startswith(_WIN_RATE):
@@ -25,19 +25,19 @@ def summary(history: Sequence[tuple[int, dict[str, float]]]) -> list[str]:
 
 
 def _change(history: Sequence[tuple[int, dict[str, float]]], name: str) -> str:
-    """Return a figure before and after; that of the last weights if they were measured, and that of their average."""
+    """Return a value before and after, of the last weights if they were measured, and of the averaged weights."""
     update, after = history[-1]
     main = name if name in after else name + _AVERAGE
     before = next(values[main] for _, values in history if main in values)
-    words = f"{figure(name, before)} before → {figure(name, after[main])} after {update} updates"
+    text = f"{figure(name, before)} before → {figure(name, after[main])} after {update} updates"
     if main != name:
-        return f"{words}, with averaged weights"
+        return f"{text}, with averaged weights"
     average = after.get(name + _AVERAGE)
-    return words if average is None else f"{words}, {figure(name, average)} with averaged weights"
+    return text if average is None else f"{text}, {figure(name, average)} with averaged weights"
 
 
 def _follows(after: dict[str, float], opponent: str) -> bool:
-    """Tell whether returns only say again what win rates say, as where a match pays 1, 0 or −1."""
+    """Return whether the returns follow from the win rates, as in games with returns 1, 0 and −1."""
     return all(
         math.isclose(after[_RETURN + opponent + suffix], 2 * after[_WIN_RATE + opponent + suffix] - 1, abs_tol=1e-6)
         for suffix in ("", _AVERAGE)

@@ -14,7 +14,7 @@ from nemesis.core.masks import unpack_mask
 from nemesis.games import open_game
 from nemesis.games.pokemon.dex import tables as dex
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.hosts.observer import News
+from nemesis.games.pokemon.hosts.observer import SeatUpdate
 from nemesis.games.pokemon.node import find_node, installed_host
 from nemesis.games.pokemon.settings import PokemonSettings
 from nemesis.games.pokemon.views import layout
@@ -101,10 +101,10 @@ def test_refused_choices_are_seen_as_in_the_pool(tmp_path: Path):
 
 def compared(game: PokemonGame, rows: dict[tuple[int, int], list[Any]], decisions: list[dict[str, Any]]) -> int:
     """Follow every seat from what it receives, many battles in a batch, and compare; returns how many decisions."""
-    queues: dict[tuple[int, int], list[News]] = {}
+    queues: dict[tuple[int, int], list[SeatUpdate]] = {}
     for one in decisions:
         key = one["match"], one["seat"]
-        news = News(f"{key}", one["seat"], one["lines"], one["request"], one["refusals"])
+        news = SeatUpdate(f"{key}", one["seat"], one["lines"], one["request"], one["refusals"])
         queues.setdefault(key, []).append(news)
     count = 0
     with closing(game.observer()) as observer:
@@ -125,7 +125,7 @@ def test_an_action_is_worded_as_the_server_wants_it():
     _, recordings = played(game, 4, seed=0)
     first = received(game, recordings)[0]
     with closing(game.observer()) as observer:
-        observer.observe([News("one", first["seat"], first["lines"], first["request"], 0)])
+        observer.observe([SeatUpdate("one", first["seat"], first["lines"], first["request"], 0)])
         assert observer.choices(["one", "one"], np.array([0, 9])) == ["move 1", "switch 2"]
         observer.forget(["one"])
         with pytest.raises(Exception, match="There was no request in the battle one yet"):

@@ -250,7 +250,7 @@ def test_host_that_is_lost_between_steps_is_replaced_by_a_snapshot(gen1):
 
 def test_snapshot_of_another_view_record_is_refused(gen1):
     pool = gen1.pool(slots=2, seed=1)
-    with pytest.raises(UserError, match="another view record"):
+    with pytest.raises(UserError, match="another view layout"):
         pool.restore({**pool.snapshot(), "layout": np.array(1, dtype=np.uint64)})
     pool.close()
 

@@ -19,12 +19,12 @@ from nemesis.core.errors import UserError
 from nemesis.core.game import BoolArray, EndReason, IntArray, is_counted
 from nemesis.core.masks import PackedMask
 from nemesis.deploy.pokemon.decider import BattleDecider
-from nemesis.deploy.pokemon.server_matches import Meeting, play_on_server
-from nemesis.deploy.pokemon.showdown_client import Booking, Limits, Played, ShowdownClient
+from nemesis.deploy.pokemon.server_matches import MatchSeries, play_on_server
+from nemesis.deploy.pokemon.showdown_client import FinishedBattle, Limits, ScheduledBattle, ShowdownClient
 from nemesis.deploy.pokemon.showdown_connection import Connection
 from nemesis.deploy.pokemon.showdown_server import showdown_server
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.hosts.observer import News, Observer
+from nemesis.games.pokemon.hosts.observer import Observer, SeatUpdate
 from nemesis.play.players import Player, RandomPlayer, ScriptedPlayer
 
 HASTY = Limits(opening=10, silence=1.5, absence=0.5, sheets=2)
@@ -42,33 +42,33 @@ class Notes:
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
-        self.seen: list[tuple[News, Any, PackedMask]] = []
+        self.seen: list[tuple[SeatUpdate, Any, PackedMask]] = []
         self.choices = observer.choices
         self.forget = observer.forget
 
-    def observe(self, news: list[News]) -> tuple[Any, PackedMask]:
+    def observe(self, news: list[SeatUpdate]) -> tuple[Any, PackedMask]:
         view, mask = self._observer.observe(news)
         self.seen += zip(news, view, mask, strict=True)
         return view, mask
 
 
-def bookings(game: PokemonGame, matches: int, seat: int) -> list[Booking]:
+def bookings(game: PokemonGame, matches: int, seat: int) -> list[ScheduledBattle]:
     """Return one player's battles against the other, who has the other seat first."""
     booked = []
     for match in range(matches):
         place = (match + seat) % 2
         team = (game.pair_teams(0, match // 2) or (None, None))[place]
-        booked.append(Booking(match, team, challenges=place == 0))
+        booked.append(ScheduledBattle(match, team, challenges=place == 0))
     return booked
 
 
-async def no_invitation(_: Booking) -> None:
+async def no_invitation(_: ScheduledBattle) -> None:
     """The other is a client with the same bookings."""
 
 
 async def duel(
     websocket: str, game: PokemonGame, observers: list[Any], players: list[Player], matches: int
-) -> list[list[Played]]:
+) -> list[list[FinishedBattle]]:
     """Let two of our clients meet."""
     number = next(NUMBERS)
     names = (f"One {number}", f"Other {number}")
@@ -90,7 +90,7 @@ async def duel(
             await connection.close()
 
 
-def counted(played: Played) -> bool:
+def counted(played: FinishedBattle) -> bool:
     return bool(is_counted(np.array([played.end_reason]))[0])
 
 
@@ -104,13 +104,13 @@ def test_live_views_are_those_that_the_lines_give_again(server: str, battle_form
     ):
         notes = [Notes(one), Notes(other)]
         results = asyncio.run(duel(server, game, notes, [RandomPlayer(1), RandomPlayer(2)], 6))
-        first, second = (sorted(result, key=lambda played: played.booking.match) for result in results)
+        first, second = (sorted(result, key=lambda played: played.scheduled.match) for result in results)
         assert len(first) == len(second) == 6
         assert all(counted(played) for played in first + second)
         assert [played.earned for played in first] == [-played.earned for played in second]
         for seat, note in enumerate(notes):
             for news, view, mask in note.seen:
-                again = News(f"{seat} {news.battle}", news.seat, news.lines, news.request, news.refusals)
+                again = SeatUpdate(f"{seat} {news.battle}", news.seat, news.lines, news.request, news.refusals)
                 view_again, mask_again = fresh.observe([again])
                 np.testing.assert_array_equal(view_again[0], view)
                 np.testing.assert_array_equal(mask_again[0], mask)
@@ -147,7 +147,7 @@ async def against(
     observer: Observer,
     behave: Callable[[Connection], Awaitable[None]],
     limits: Limits = HASTY,
-) -> list[Played]:
+) -> list[FinishedBattle]:
     """Challenge somebody who behaves in some way once the challenge has come."""
     number = next(NUMBERS)
     connection, opponent = [await Connection.open(websocket, f"{name} {number}") for name in ("Nemesis", "Opponent")]
@@ -241,25 +241,27 @@ def test_an_opponent_who_never_comes_is_said_in_a_sentence(server: str):
 
     with (
         closing(game.observer()) as observer,
-        pytest.raises(UserError, match=r"^No battle against Opponent began within 1 s\.$"),
+        pytest.raises(UserError, match=r"^No battle against Opponent started within 1 s\.$"),
     ):
         asyncio.run(wait_alone())
 
 
-def preview(played: Played, side: str) -> list[str]:
+def preview(played: FinishedBattle, side: str) -> list[str]:
     """Return the species of a side; the server draws new genders each time."""
     return sorted(line.split("|")[3].split(",")[0] for line in played.log if line.startswith(f"|poke|{side}|"))
 
 
 def test_poke_env_is_met_in_pairs_with_seats_and_teams_exchanged():
     game = game_of("gen9ou")
-    battles: list[Played] = []
-    score = play_on_server(game, RandomPlayer(0), Meeting("SimpleHeuristicsPlayer", 6, seed=0, slots=4), battles.append)
+    battles: list[FinishedBattle] = []
+    score = play_on_server(
+        game, RandomPlayer(0), MatchSeries("SimpleHeuristicsPlayer", 6, seed=0, slots=4), battles.append
+    )
     assert (score.matches, score.voided) == (6, 0)
     assert score.turns > 5
-    battles.sort(key=lambda played: played.booking.match)
+    battles.sort(key=lambda played: played.scheduled.match)
     for played in battles:
-        ours = "p1" if played.booking.match % 2 == 0 else "p2"
+        ours = "p1" if played.scheduled.match % 2 == 0 else "p2"
         assert any(re.match(rf"\|player\|{ours}\|Nemesis\|", line) for line in played.log)
     for one, other in zip(battles[::2], battles[1::2], strict=True):
         for side in ("p1", "p2"):
@@ -269,15 +271,15 @@ def test_poke_env_is_met_in_pairs_with_seats_and_teams_exchanged():
 
 def test_poke_env_shows_its_team_sheet_where_training_did():
     game = game_of("gen9vgc2025regi")
-    battles: list[Played] = []
-    score = play_on_server(game, RandomPlayer(0), Meeting("RandomPlayer", 4, seed=1, slots=4), battles.append)
+    battles: list[FinishedBattle] = []
+    score = play_on_server(game, RandomPlayer(0), MatchSeries("RandomPlayer", 4, seed=1, slots=4), battles.append)
     assert (score.matches, score.voided) == (4, 0)
     assert all(sum(line.startswith("|showteam|") for line in played.log) == 2 for played in battles)
 
 
 def test_a_player_that_does_not_exist_is_said_in_a_sentence():
-    with pytest.raises(UserError, match=r"poke-env:CleverPlayer does not start.*There is no player CleverPlayer"):
-        play_on_server(game_of("gen1ou"), RandomPlayer(0), Meeting("CleverPlayer", 2, seed=0))
+    with pytest.raises(UserError, match=r"poke-env:CleverPlayer did not start.*There is no player CleverPlayer"):
+        play_on_server(game_of("gen1ou"), RandomPlayer(0), MatchSeries("CleverPlayer", 2, seed=0))
 
 
 def test_a_player_that_crashes_is_said_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -286,8 +288,8 @@ def test_a_player_that_crashes_is_said_in_a_sentence(tmp_path: Path, monkeypatch
         "class Quitter(RandomPlayer):\n    def choose_move(self, battle):\n        os._exit(3)\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
-    with pytest.raises(UserError, match=r"^The player of poke-env ended with code 3\."):
-        play_on_server(game_of("gen1ou"), RandomPlayer(0), Meeting("quitter:Quitter", 2, seed=0))
+    with pytest.raises(UserError, match=r"^The poke-env player exited with code 3\."):
+        play_on_server(game_of("gen1ou"), RandomPlayer(0), MatchSeries("quitter:Quitter", 2, seed=0))
 
 
 def descendants(pid: int) -> set[int]:
@@ -303,10 +305,10 @@ def descendants(pid: int) -> set[int]:
 
 def test_nothing_outlives_the_process_that_started_the_battles():
     script = (
-        "from nemesis.deploy.pokemon.server_matches import Meeting, play_on_server\n"
+        "from nemesis.deploy.pokemon.server_matches import MatchSeries, play_on_server\n"
         "from nemesis.games import open_game\n"
         "from nemesis.play.players import RandomPlayer\n"
-        "play_on_server(open_game('pokemon:gen1ou'), RandomPlayer(0), Meeting('RandomPlayer', 10_000, seed=0))\n"
+        "play_on_server(open_game('pokemon:gen1ou'), RandomPlayer(0), MatchSeries('RandomPlayer', 10_000, seed=0))\n"
     )
     process = subprocess.Popen([sys.executable, "-c", script])
     try:

@@ -143,7 +143,7 @@ def test_a_write_that_fails_leaves_the_previous_checkpoint_and_says_so(tmp_path,
 def test_when_all_are_damaged_nothing_starts_from_scratch(tmp_path):
     for update in (100, 200):
         flip_byte(save(tmp_path, update) / "weights.safetensors")
-    with pytest.raises(CheckpointError, match=r"None of the 2 checkpoints .* start afresh with `nemesis train"):
+    with pytest.raises(CheckpointError, match=r"None of the 2 checkpoints .* start a new run with `nemesis train"):
         newest_valid(tmp_path)
 
 

@@ -276,8 +276,8 @@ def test_yaml_keeps_order_and_values():
     ("content", "sentence"),
     [
         ("game: kuhn\nlearner: [1\n", "line 3: not valid YAML"),
-        ("- 1\n", "must hold settings as KEY: VALUE lines, but it is a list."),
-        ("", "must hold settings as KEY: VALUE lines, but it is empty."),
+        ("- 1\n", "must contain settings as KEY: VALUE lines, but it is a list."),
+        ("", "must contain settings as KEY: VALUE lines, but it is empty."),
     ],
 )
 def test_a_broken_preset_file_is_named(tmp_path, content: str, sentence: str):

@@ -141,7 +141,7 @@ def test_when_every_match_is_voided_the_figures_say_so_and_stay_valid_json(tmp_p
     assert (strength.scores["random"].matches, strength.scores["random"].voided) == (0, 20)
     assert all(math.isnan(value) for value in strength.metrics().values())
     evaluation = Evaluation("openspiel:kuhn_poker", tmp_path, 1, strength, strength)
-    sentence = "no match counts, 20 voided; ended: 20 simulator_failure"
+    sentence = "no counted matches, 20 voided; ended: 20 simulator_failure"
     assert ("against random, last weights", sentence) in evaluation.rows()
     figures = json.loads(json.dumps(evaluation.as_json(), allow_nan=False))["against_last"]["random"]
     for name in ("return", "return_margin", "win_rate", "win_rate_low", "win_rate_high"):
@@ -252,7 +252,7 @@ def test_a_policy_is_measured_against_each_opponent_of_the_game():
 
 def test_opponents_are_chosen_by_name():
     assert opponent_names(Duel(), ("bold", "random")) == ("random", "bold")
-    with pytest.raises(UserError, match=r"^duel:plain has no opponent called 'bald'\. It has random, timid, bold; "):
+    with pytest.raises(UserError, match=r"^duel:plain has no opponent called 'bald'\. It has random, timid, bold\. "):
         opponent_names(Duel(), ("bald",))
 
 

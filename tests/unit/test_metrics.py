@@ -144,7 +144,7 @@ def test_without_a_terminal_the_display_is_plain_lines_with_an_eta():
     with open_display("kuhn", 200, Console(file=output)) as display:
         assert isinstance(display, PlainDisplay)
         display.update(progress(100, skipped_steps=3))
-        display.note("Skipped a damaged checkpoint.")
+        display.message("Skipped a damaged checkpoint.")
     text = output.getvalue()
     assert "\x1b" not in text
     assert "update 100/200 (50%)" in text

@@ -331,7 +331,7 @@ def test_a_match_that_openspiel_fails_in_is_voided_with_a_warning(caplog: pytest
         ("kuhn_poker(players=3)", "'kuhn_poker(players=3)' is not a two-player zero-sum game"),
         ("matrix_pd", "'matrix_pd' is not a two-player zero-sum game"),
         ("catch", "'catch' is not a two-player zero-sum game"),
-        ("coordinated_mp", "'coordinated_mp' has no tensor form"),
+        ("coordinated_mp", "'coordinated_mp' has no observation tensor"),
         ("khun_poker", "OpenSpiel has no game called 'khun_poker'. Did you mean kuhn_poker?"),
         ("nonsense", "OpenSpiel has no game called 'nonsense'."),
         ("leduc_poker(playrs=2)", "OpenSpiel cannot open 'leduc_poker(playrs=2)': Unknown parameter 'playrs'"),

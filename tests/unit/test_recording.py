@@ -109,7 +109,7 @@ def test_a_player_alone_meets_itself_and_the_card_is_shown(tmp_path: Path, capsy
     assert capsys.readouterr().out == collected
     assert re.search(r"\| kuhn_poker \| 50 \| 100 \|", collected)
     assert main(["data", "show", str(out), "--check"]) == 0
-    assert "Every shard is what the card says." in capsys.readouterr().out
+    assert "All shards match the card." in capsys.readouterr().out
 
 
 def test_what_is_added_is_new(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -127,7 +127,7 @@ def test_what_is_added_is_new(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("random",), "Say which game is played"),
+        (("random",), "Name the game with --game"),
         (("greedy", *KUHN), "no opponent called 'greedy'"),
         (("random", *KUHN, "--matches", "0"), "--matches must be a whole number of at least 1"),
         (("runs/none", *KUHN), "runs/none"),

@@ -100,11 +100,11 @@ def test_an_unknown_potential_is_refused_with_those_that_there_are():
         ),
         (
             ["reward.kind=hybrid", "policy.value=categorical"],
-            "reward.kind=hybrid pays more than a categorical value can stand for; use policy.value=scalar.",
+            "reward.kind=hybrid leads to returns outside the range of a categorical value; use policy.value=scalar.",
         ),
         (
             ["learner.form=reward", "policy.value=categorical"],
-            "learner.form=reward pays more than a categorical value can stand for; use policy.value=scalar.",
+            "learner.form=reward leads to returns outside the range of a categorical value; use policy.value=scalar.",
         ),
     ],
 )

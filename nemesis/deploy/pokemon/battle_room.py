@@ -1,8 +1,8 @@
-"""One battle on a server, as its messages tell one of the players: what is asked, what was said, and how it ended.
+"""The state of one battle on a server, parsed from the messages to one player: its request, its log, its result.
 
-Nothing here sends or decides anything. A decision is due when a request has come that nobody answered yet; the
-simulator sends what happened first and the request after it. A choice may be refused for a reason that the player could
-not know: then the request comes again, changed, and `refusals` counts it, as in training.
+Nothing here sends or decides anything. A decision is due when a request has not been answered yet; the simulator sends
+the events first and the request after them. A choice may be refused for a reason that the player could not know. Then
+the request is sent again, changed, and `refusals` counts it, as in training.
 """
 
 import json
@@ -12,30 +12,30 @@ from typing import Any
 from nemesis.core.game import EndReason
 from nemesis.deploy.pokemon.showdown_connection import identity
 
-MOST_REFUSALS = 3
+MAX_REFUSALS = 3
 _SIDES = ("p1", "p2")
-# Errors that come of an answer that crossed the end of a turn or of the battle.
+# Errors caused by an answer sent just after a turn or the battle ended.
 _HARMLESS = ("too late", "nothing to choose", "Can't do anything")
 _QUITTING = (" forfeited.", " lost due to inactivity.", " forfeited by changing their name.")
 
 
 @dataclass(slots=True)
 class BattleRoom:
-    """A battle in which `user` plays."""
+    """A battle of `user`."""
 
     name: str
     user: str
-    log: list[str] = field(default_factory=list)  # all lines but requests
+    log: list[str] = field(default_factory=list)  # all lines except requests and errors
     turn: int = 0
-    decisions: int = 0  # answers that were given
-    refusals: int = 0  # of the request that waits
+    decisions: int = 0  # answers sent
+    refusals: int = 0  # of the open request
     earned: int = 0  # 1, 0 or −1 once it has ended
     end_reason: EndReason | None = None
     opponent_left: bool = False
-    sheets: int = 0  # team sheets that were shown
+    sheets: int = 0  # team sheets shown
     sheets_rejected: bool = False
-    request: dict[str, Any] | None = None  # that waits for an answer
-    _read: int = 0  # lines that a decision was made with
+    request: dict[str, Any] | None = None  # the open request
+    _read: int = 0  # lines already returned by take_unread
     _answered: dict[str, Any] | None = None
 
     @property
@@ -44,13 +44,13 @@ class BattleRoom:
 
     @property
     def seat(self) -> int:
-        """Return the seat that the request names."""
+        """The seat of the open request."""
         if self.request is None:
             raise RuntimeError(f"Nothing is asked in {self.name}.")
         return _SIDES.index(self.request["side"]["id"])
 
     def read(self, lines: list[str]) -> None:
-        """Take in what the room was told."""
+        """Process the lines of a message."""
         for line in lines:
             if line.startswith("|request|"):
                 self._read_request(line.removeprefix("|request|"))
@@ -61,13 +61,13 @@ class BattleRoom:
                 self._read_event(line)
 
     def take_unread(self) -> list[str]:
-        """Return the lines since the last time."""
+        """Return the lines since the last call."""
         lines = self.log[self._read :]
         self._read = len(self.log)
         return lines
 
     def answer(self, choice: str) -> str:
-        """Note that the request is answered; returns the command that says so."""
+        """Mark the request as answered; returns the command to send."""
         if self.request is None:
             raise RuntimeError(f"Nothing is asked in {self.name}.")
         self._answered, self.request = self.request, None
@@ -75,22 +75,22 @@ class BattleRoom:
         return f"/choose {choice}|{self._answered['rqid']}"
 
     def void(self, reason: EndReason) -> None:
-        """End a battle that did not end by play, or at its limit of turns."""
+        """End a battle that did not end by the rules: it was abandoned, or reached the turn limit."""
         self._end(0, reason)
 
     def _read_request(self, text: str) -> None:
         request = json.loads(text) if text else None
         if not request or self.ended:
             return
-        if not request.get("update"):  # the one before was answered for good
+        if not request.get("update"):  # the previous request is settled
             self.refusals = 0
         self.request = None if request.get("wait") else request
 
     def _read_error(self, line: str) -> None:
-        if any(words in line for words in _HARMLESS):
+        if any(text in line for text in _HARMLESS):
             return
         self.refusals += 1
-        if "[Invalid choice]" in line:  # else the changed request follows
+        if "[Invalid choice]" in line:  # otherwise a changed request follows
             self.request = self._answered
 
     def _read_event(self, line: str) -> None:
@@ -111,7 +111,7 @@ class BattleRoom:
             self.sheets_rejected = True
 
     def _read_player(self, name: str) -> None:
-        """A side whose name is taken away has left the room; we see nothing of our own leaving."""
+        """An empty name means that the opponent has left the room."""
         self.opponent_left = not name
 
     def _end(self, earned: int, reason: EndReason) -> None:

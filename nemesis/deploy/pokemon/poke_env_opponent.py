@@ -1,4 +1,4 @@
-"""An opponent from poke-env: a process that plays on the same server, started and ended here."""
+"""A poke-env opponent: a child process that plays on the same server."""
 
 import asyncio
 import json
@@ -10,14 +10,14 @@ from importlib.util import find_spec
 from typing import IO
 
 from nemesis.core.errors import UserError
-from nemesis.deploy.pokemon.showdown_client import Booking
+from nemesis.deploy.pokemon.showdown_client import ScheduledBattle
 
 PREFIX = "poke-env:"
 _START_LIMIT = 60.0  # seconds
 
 
 class PokeEnvOpponent:
-    """A running player of poke-env."""
+    """A running poke-env player."""
 
     def __init__(
         self, process: asyncio.subprocess.Process, opponent_team: dict[int, str | None], printed: IO[bytes]
@@ -26,26 +26,26 @@ class PokeEnvOpponent:
         self._teams = opponent_team
         self._printed = printed
 
-    async def invite(self, booking: Booking) -> None:
-        """Tell the player of a battle: with its team, to accept our challenge or to challenge us."""
+    async def invite(self, scheduled: ScheduledBattle) -> None:
+        """Ask the player for a battle with a given team: to accept our challenge, or to challenge us."""
         assert self._process.stdin is not None  # noqa: S101
-        invitation = {"challenges": not booking.challenges, "team": self._teams[booking.match]}
+        invitation = {"challenges": not scheduled.challenges, "team": self._teams[scheduled.match]}
         try:
             self._process.stdin.write(json.dumps(invitation).encode() + b"\n")
             await self._process.stdin.drain()
         except ConnectionError:
-            raise UserError(f"The player of poke-env ended.{self.last_words()}") from None
+            raise UserError(f"The poke-env player exited.{self.output_tail()}") from None
 
     async def ended(self) -> None:
-        """Wait for what should not happen, and say so."""
+        """Wait until the player exits, which is an error."""
         code = await self._process.wait()
-        raise UserError(f"The player of poke-env ended with code {code}.{self.last_words()}")
+        raise UserError(f"The poke-env player exited with code {code}.{self.output_tail()}")
 
-    def last_words(self) -> str:
-        """Return the end of what the player printed, if anything."""
+    def output_tail(self) -> str:
+        """Return the end of the player's output, if any, for an error message."""
         self._printed.seek(0)
-        words = self._printed.read().decode(errors="replace").strip()[-1500:]
-        return f" It printed: {words}" if words else ""
+        output = self._printed.read().decode(errors="replace").strip()[-1500:]
+        return f" It printed: {output}" if output else ""
 
 
 @asynccontextmanager
@@ -60,9 +60,9 @@ async def poke_env_opponent(
     sheets: bool,
     seed: int,
 ) -> AsyncIterator[PokeEnvOpponent]:
-    """Run a player by the name of its class, with its team for every match; it plays as `name` against `opponent`."""
+    """Run a player class by name, with a team for every match; it plays as `name` against `opponent`."""
     if find_spec("poke_env") is None:
-        raise UserError("Players of poke-env need poke-env. Install it with: pip install 'nemesis-rl[poke-env]'")
+        raise UserError("poke-env players need poke-env. Install it with: pip install 'nemesis-rl[poke-env]'")
     command = [sys.executable, "-m", "nemesis.deploy.pokemon.poke_env_player", websocket, battle_format, player]
     command += ["--name", name, "--opponent", opponent, "--seed", str(seed), *(["--sheets"] if sheets else [])]
     with tempfile.TemporaryFile() as printed:
@@ -89,6 +89,8 @@ async def _await_ready(process: asyncio.subprocess.Process, player: str, opponen
         async with asyncio.timeout(_START_LIMIT):
             line = await process.stdout.readline()
     except TimeoutError:
-        raise UserError(f"{PREFIX}{player} did not start within {_START_LIMIT:.0f} s.{opponent.last_words()}") from None
+        raise UserError(
+            f"{PREFIX}{player} did not start within {_START_LIMIT:.0f} s.{opponent.output_tail()}"
+        ) from None
     if line.strip() != b"ready":
-        raise UserError(f"{PREFIX}{player} does not start.{opponent.last_words()}")
+        raise UserError(f"{PREFIX}{player} did not start.{opponent.output_tail()}")

@@ -1,10 +1,10 @@
-"""A player of poke-env on a Showdown server, in a process of its own; standard input tells which battles to enter.
+"""Runs a poke-env player on a Showdown server, in its own process, controlled through standard input.
 
-    python -m nemesis.deploy.pokemon.poke_env_player WEBSOCKET FORMAT CLASS --name NAME --opponent NAME [--sheets] [--seed 0]
+    python -m nemesis.deploy.pokemon.poke_env_player WEBSOCKET FORMAT CLASS --name NAME --opponent NAME [--sheets]
 
-CLASS is a player of poke-env, such as SimpleHeuristicsPlayer, or any other as package.module:Class. `ready` on standard
-output says that the server knows the player. Every line on standard input is one battle, as JSON: whether the player
-challenges its rival or is challenged, and its team. The process ends when standard input does.
+CLASS is a player of poke-env, such as SimpleHeuristicsPlayer, or any other as package.module:Class. The process prints
+`ready` once the player is logged in. Every line on standard input is one battle, as JSON: whether the player challenges
+its opponent or is challenged, and its team. The process exits when standard input is closed.
 """
 
 import argparse
@@ -24,12 +24,12 @@ from poke_env.battle import AbstractBattle
 from poke_env.player import Player
 from poke_env.teambuilder import ConstantTeambuilder
 
-_REMEMBERED = 100  # battles that ended last; poke-env would keep all, and the server has a word to say after the end
-_MOST_BATTLES = 10_000  # at the same time: whoever invites the player counts them
+_KEPT_BATTLES = 100  # finished battles to keep: poke-env keeps all, but only late messages of the server need them
+_MAX_BATTLES = 10_000  # concurrent; the parent process limits them
 
 
 class GivenTeam(ConstantTeambuilder):
-    """A packed team that is played as it is; poke-env would pack it anew."""
+    """A packed team that is used unchanged; poke-env would repack it."""
 
     def __init__(self, packed: str) -> None:
         super().__init__(packed)
@@ -40,7 +40,7 @@ class GivenTeam(ConstantTeambuilder):
 
 
 class ClassError(Exception):
-    """The class of the player cannot be had."""
+    """The player class cannot be imported."""
 
 
 def find_class(name: str) -> type[Player]:
@@ -55,22 +55,22 @@ def find_class(name: str) -> type[Player]:
     return found
 
 
-def forget_old_battles(player: Player) -> None:
-    """Let a player keep only the battles that ended last."""
+def drop_old_battles(player: Player) -> None:
+    """Make a player keep only its last finished battles."""
     ended: deque[str] = deque()
     react = player._battle_finished_callback
 
-    def note(battle: AbstractBattle) -> None:
+    def on_finished(battle: AbstractBattle) -> None:
         react(battle)
         ended.append(battle.battle_tag)
-        if len(ended) > _REMEMBERED:
+        if len(ended) > _KEPT_BATTLES:
             player._battles.pop(ended.popleft(), None)
 
-    setattr(player, "_battle_finished_callback", note)  # noqa: B010 (a method cannot be assigned to in types)
+    setattr(player, "_battle_finished_callback", on_finished)  # noqa: B010 (a method cannot be assigned to in types)
 
 
 async def enter_battles(player: Player, opponent: str, invitations: "asyncio.Queue[dict[str, Any]]") -> None:
-    """Enter one battle after another; which team it is must be known until the battle has begun."""
+    """Enter one battle after another, because poke-env has one current team."""
     await player.ps_client.logged_in.wait()
     print("ready", flush=True)
     while True:
@@ -102,18 +102,18 @@ def main() -> None:
     player = player_class(
         AccountConfiguration(options.name, None),
         battle_format=options.format,
-        max_concurrent_battles=_MOST_BATTLES,
+        max_concurrent_battles=_MAX_BATTLES,
         server_configuration=ServerConfiguration(options.websocket, ""),
         ping_interval=None,  # a busy server answers late
         accept_open_team_sheet=options.sheets,
     )
-    forget_old_battles(player)
+    drop_old_battles(player)
     loop = player.ps_client.loop
     invitations: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
     asyncio.run_coroutine_threadsafe(enter_battles(player, options.opponent, invitations), loop)
     for line in sys.stdin:
         asyncio.run_coroutine_threadsafe(invitations.put(json.loads(line)), loop)
-    os._exit(0)  # whoever started us is gone, and poke-env would wait for its tasks at exit
+    os._exit(0)  # the parent process has ended, and poke-env would wait for its tasks at exit
 
 
 if __name__ == "__main__":

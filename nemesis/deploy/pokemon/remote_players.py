@@ -1,4 +1,4 @@
-"""Players of poke-env as opponents in tournaments: they meet ours on a local Showdown server."""
+"""poke-env players as opponents in tournaments, on a local Showdown server."""
 
 from pathlib import Path
 
@@ -7,8 +7,8 @@ import numpy as np
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game, is_counted
 from nemesis.deploy.pokemon.poke_env_opponent import PREFIX
-from nemesis.deploy.pokemon.server_matches import SLOTS, Meeting, play_on_server
-from nemesis.deploy.pokemon.showdown_client import Played
+from nemesis.deploy.pokemon.server_matches import SLOTS, MatchSeries, play_on_server
+from nemesis.deploy.pokemon.showdown_client import FinishedBattle
 from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.hosts.replay_page import write_replay
 from nemesis.play.matches import Score
@@ -16,7 +16,7 @@ from nemesis.play.players import Player
 
 
 class PokeEnvPlayers:
-    """Players by the names of their classes, such as poke-env:SimpleHeuristicsPlayer."""
+    """poke-env players by class name, such as poke-env:SimpleHeuristicsPlayer."""
 
     prefix = PREFIX
     slots = SLOTS
@@ -31,14 +31,14 @@ class PokeEnvPlayers:
         assert isinstance(game, PokemonGame)  # noqa: S101
         saved: list[Path] = []
 
-        def save(played: Played) -> None:
+        def save(played: FinishedBattle) -> None:
             if len(saved) < replays and is_counted(np.array([played.end_reason]))[0]:
-                first, second = (ours, name) if played.booking.challenges else (name, ours)
+                first, second = (ours, name) if played.scheduled.challenges else (name, ours)
                 log = [line for line in played.log if line.startswith("|")]
-                saved.append(write_replay(game.format, log, played.booking.match, folder, (first, second)))
+                saved.append(write_replay(game.format, log, played.scheduled.match, folder, (first, second)))
 
-        meeting = Meeting(name.removeprefix(PREFIX), matches, seed)
-        return play_on_server(game, player, meeting, save), saved
+        series = MatchSeries(name.removeprefix(PREFIX), matches, seed)
+        return play_on_server(game, player, series, save), saved
 
 
 REMOTE_PLAYERS = PokeEnvPlayers()

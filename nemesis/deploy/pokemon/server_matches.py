@@ -1,6 +1,6 @@
-"""Matches against a player of poke-env on a local Showdown server, counted as those that are played in process.
+"""Matches against a poke-env player on a local Showdown server, scored like matches in this process.
 
-Matches come in pairs: in the second battle of a pair the players exchange their teams and their seats.
+Matches are played in pairs: in the second battle of a pair, the players swap teams and seats.
 """
 
 import asyncio
@@ -13,7 +13,13 @@ import numpy as np
 from nemesis.core.errors import UserError
 from nemesis.deploy.pokemon.decider import BattleDecider
 from nemesis.deploy.pokemon.poke_env_opponent import poke_env_opponent
-from nemesis.deploy.pokemon.showdown_client import Booking, Limits, NoBattleError, Played, ShowdownClient
+from nemesis.deploy.pokemon.showdown_client import (
+    FinishedBattle,
+    Limits,
+    NoBattleError,
+    ScheduledBattle,
+    ShowdownClient,
+)
 from nemesis.deploy.pokemon.showdown_connection import Connection
 from nemesis.deploy.pokemon.showdown_server import showdown_server
 from nemesis.games.pokemon.game import PokemonGame
@@ -21,29 +27,29 @@ from nemesis.play.matches import Score, score
 from nemesis.play.players import Player
 
 _NAME = "Nemesis"
-_LONGEST_NAME = 18  # that Showdown takes
-SLOTS = 40  # battles at the same time
+_MAX_NAME_LENGTH = 18  # limit of Showdown
+SLOTS = 40  # concurrent battles
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
-    """Battles against one opponent."""
+class MatchSeries:
+    """A series of battles against one opponent."""
 
-    opponent: str  # the class of a player of poke-env
+    opponent: str  # class name of a poke-env player
     matches: int
     seed: int
     slots: int = SLOTS
 
 
 def play_on_server(
-    game: PokemonGame, player: Player, meeting: Meeting, watch: Callable[[Played], None] | None = None
+    game: PokemonGame, player: Player, series: MatchSeries, watch: Callable[[FinishedBattle], None] | None = None
 ) -> Score:
-    """Play a meeting on a server that is started for it, and say what the player earned.
+    """Play a series on a new local server, and return the player's score.
 
-    The player must have room for the slots of the meeting. `watch` sees every battle that ended.
+    The player must have at least as many slots as the series. `watch` is called with every finished battle.
     """
     with showdown_server(simulators=1) as websocket, closing(game.observer()) as observer:
-        played = asyncio.run(_meet(game, BattleDecider(observer, player), meeting, websocket))
+        played = asyncio.run(_play_series(game, BattleDecider(observer, player), series, websocket))
     for one in played:
         if watch is not None:
             watch(one)
@@ -55,36 +61,37 @@ def play_on_server(
     )
 
 
-async def _meet(game: PokemonGame, decider: BattleDecider, meeting: Meeting, websocket: str) -> list[Played]:
-    bookings, opponent_teams = _book(game, meeting)
-    # poke-env knows open team sheets in formats of that name alone.
+async def _play_series(
+    game: PokemonGame, decider: BattleDecider, series: MatchSeries, websocket: str
+) -> list[FinishedBattle]:
+    scheduled, opponent_teams = _schedule(game, series)
+    # poke-env supports open team sheets only in formats with vgc in their name.
     sheets = game.sheets and game.format.sheets == "offered" and "vgc" in game.format.id
-    opponent_name = f"X{meeting.opponent.rpartition(':')[2]}"[
-        :_LONGEST_NAME
-    ]  # unlike ours, whatever the class is called
+    # The prefix makes the name differ from ours, also for a class of the same name.
+    opponent_name = f"X{series.opponent.rpartition(':')[2]}"[:_MAX_NAME_LENGTH]
     connection = await Connection.open(websocket, _NAME)
     try:
         async with poke_env_opponent(
-            meeting.opponent,
+            series.opponent,
             websocket,
             game.format.id,
             name=opponent_name,
             opponent=_NAME,
             teams=opponent_teams,
             sheets=sheets,
-            seed=meeting.seed,
+            seed=series.seed,
         ) as opponent:
             limits = Limits(turns=game.turn_limit)
             client = ShowdownClient(connection, decider, game.format.id, opponent_name, sheets=sheets, limits=limits)
-            playing = asyncio.create_task(client.play(bookings, opponent.invite, meeting.slots))
+            playing = asyncio.create_task(client.play(scheduled, opponent.invite, series.slots))
             failing = asyncio.create_task(opponent.ended())
             try:
                 done, _ = await asyncio.wait((playing, failing), return_when=asyncio.FIRST_COMPLETED)
                 if playing not in done:
-                    failing.result()  # raises what has happened
+                    failing.result()  # raises its error
                 return await playing
             except NoBattleError as error:
-                raise UserError(f"{error}{opponent.last_words()}") from None
+                raise UserError(f"{error}{opponent.output_tail()}") from None
             finally:
                 playing.cancel()
                 failing.cancel()
@@ -92,13 +99,13 @@ async def _meet(game: PokemonGame, decider: BattleDecider, meeting: Meeting, web
         await connection.close()
 
 
-def _book(game: PokemonGame, meeting: Meeting) -> tuple[Sequence[Booking], dict[int, str | None]]:
-    """Return our battles, and the opponent's team in each."""
-    bookings = []
+def _schedule(game: PokemonGame, series: MatchSeries) -> tuple[Sequence[ScheduledBattle], dict[int, str | None]]:
+    """Return our battles, and the opponent's team in each of them."""
+    scheduled = []
     opponent_teams: dict[int, str | None] = {}
-    for match in range(meeting.matches):
+    for match in range(series.matches):
         seat = match % 2
-        teams = game.pair_teams(meeting.seed, match // 2) or (None, None)
-        bookings.append(Booking(match, teams[seat], challenges=seat == 0))
+        teams = game.pair_teams(series.seed, match // 2) or (None, None)
+        scheduled.append(ScheduledBattle(match, teams[seat], challenges=seat == 0))
         opponent_teams[match] = teams[1 - seat]
-    return bookings, opponent_teams
+    return scheduled, opponent_teams

@@ -1,9 +1,9 @@
 """Plays battles on a Showdown server: challenges and accepts, many battles at once, their decisions in batches.
 
-The parts know little of each other: `showdown_connection` speaks with the server, `battle_room` knows how a battle
-stands, `desk` decides. The client joins them: one task reads messages, one decides while they come in, and one opens
-battles as places become free. A battle in which nothing happens any more is given up and voided; so is one whose
-opponent leaves. If no battle begins any more, or the server goes away, an error says so.
+`showdown_connection` sends and receives messages, `battle_room` tracks the state of a battle, and `decider` chooses
+actions. The client connects them: one task reads messages, one decides, and one starts battles as slots become free. A
+battle without progress, or whose opponent has left, is forfeited and voided. If no battle starts, or the connection is
+lost, the client raises an error.
 """
 
 import asyncio
@@ -14,37 +14,37 @@ from typing import TypeAlias
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import EndReason
-from nemesis.deploy.pokemon.battle_room import MOST_REFUSALS, BattleRoom
-from nemesis.deploy.pokemon.decider import BattleDecider, Question
+from nemesis.deploy.pokemon.battle_room import MAX_REFUSALS, BattleRoom
+from nemesis.deploy.pokemon.decider import BattleDecider, PendingDecision
 from nemesis.deploy.pokemon.showdown_connection import Connection, identity
-from nemesis.games.pokemon.hosts.observer import News
+from nemesis.games.pokemon.hosts.observer import SeatUpdate
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds after which something that should happen is taken for lost, and turns after which a battle is drawn."""
+    """Timeouts in seconds, and the turn limit after which a battle is a draw."""
 
-    opening: float = 60.0  # a challenge that nobody takes
-    silence: float = 60.0  # a battle in which nothing happens
-    absence: float = 5.0  # an opponent who has left a battle
-    sheets: float = 5.0  # an opponent who neither accepts nor rejects open team sheets
+    opening: float = 60.0  # until a challenge leads to a battle
+    silence: float = 60.0  # without a message in a battle
+    absence: float = 5.0  # after the opponent has left a battle
+    sheets: float = 5.0  # until the opponent accepts or rejects open team sheets
     turns: int = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Booking:
-    """A battle that is to be played."""
+class ScheduledBattle:
+    """A battle to be played."""
 
     match: int
-    team: str | None  # packed; none where the server draws it
-    challenges: bool  # who challenges has the first seat
+    team: str | None  # packed; None if the server generates it
+    challenges: bool  # the challenger has the first seat
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
-    """A battle that has ended, or was given up."""
+class FinishedBattle:
+    """A battle that has ended, or was abandoned."""
 
-    booking: Booking
+    scheduled: ScheduledBattle
     earned: int
     end_reason: EndReason
     decisions: int
@@ -52,30 +52,30 @@ class Played:
     log: list[str]
 
 
-Invite: TypeAlias = Callable[[Booking], Awaitable[None]]
-"""Tells the opponent of a battle to come: to accept a challenge, or to challenge us."""
+Invite: TypeAlias = Callable[[ScheduledBattle], Awaitable[None]]
+"""Asks the opponent for the next battle: to accept a challenge, or to challenge us."""
 
 
 @dataclass(slots=True)
 class _Battle:
-    booking: Booking
+    scheduled: ScheduledBattle
     slot: int
     room: BattleRoom
-    touched: float  # when something happened
-    left: float | None = None  # when the opponent did
+    touched: float  # time of the last message
+    left: float | None = None  # time at which the opponent left
 
 
 @dataclass(slots=True)
 class _Opening:
-    """A battle that both are about to enter."""
+    """A battle that is being started."""
 
-    booking: Booking
-    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    scheduled: ScheduledBattle
+    started: asyncio.Event = field(default_factory=asyncio.Event)
     problem: str = ""
 
 
 class NoBattleError(UserError):
-    """A battle that should have begun did not."""
+    """A battle did not start in time."""
 
 
 class ShowdownClient:
@@ -91,22 +91,22 @@ class ShowdownClient:
         sheets: bool,
         limits: Limits,
     ) -> None:
-        """Play against the user called `opponent`; with `sheets`, accept open team sheets, which the format offers."""
+        """Play against the user `opponent`; with `sheets`, accept open team sheets if the format offers them."""
         self._connection = connection
-        self._desk = decider
+        self._decider = decider
         self._format = battle_format
         self._opponent = opponent
         self._sheets = sheets
         self._limits = limits
-        self._battles: dict[str, _Battle] = {}  # by name of the room
+        self._battles: dict[str, _Battle] = {}  # by room name
         self._opening: _Opening | None = None
-        self._ended: list[Played] = []
-        self._closed: list[tuple[str, int]] = []  # rooms and slots of battles whose memory is to be cleared
+        self._ended: list[FinishedBattle] = []
+        self._closed: list[tuple[str, int]] = []  # rooms and slots of battles whose state is not cleared yet
         self._challenged = asyncio.Event()
         self._due = asyncio.Event()
 
-    async def play(self, bookings: Sequence[Booking], invite: Invite, slots: int) -> list[Played]:
-        """Play all bookings, so many at the same time, and return them in the order in which they ended."""
+    async def play(self, battles: Sequence[ScheduledBattle], invite: Invite, slots: int) -> list[FinishedBattle]:
+        """Play all battles, at most `slots` at the same time, and return them in the order in which they ended."""
         self._free = list(range(slots))
         self._place = asyncio.Semaphore(slots)
         try:
@@ -114,9 +114,9 @@ class ShowdownClient:
                 reading = tasks.create_task(self._read())
                 deciding = tasks.create_task(self._decide())
                 watching = tasks.create_task(self._watch())
-                for booking in bookings:
+                for scheduled in battles:
                     await self._place.acquire()
-                    await self._open(booking, invite)
+                    await self._open(scheduled, invite)
                 for _ in range(slots):
                     await self._place.acquire()
                 for task in (reading, deciding, watching):
@@ -125,23 +125,23 @@ class ShowdownClient:
             raise _sentence(errors) from None
         return self._ended
 
-    async def _open(self, booking: Booking, invite: Invite) -> None:
-        """Begin a battle and wait until we are in it."""
-        self._opening = opening = _Opening(booking)
-        await self._connection.send("", f"/utm {booking.team or 'null'}")
-        await invite(booking)
+    async def _open(self, scheduled: ScheduledBattle, invite: Invite) -> None:
+        """Start a battle and wait until we have joined it."""
+        self._opening = opening = _Opening(scheduled)
+        await self._connection.send("", f"/utm {scheduled.team or 'null'}")
+        await invite(scheduled)
         try:
             async with asyncio.timeout(self._limits.opening):
-                if booking.challenges:
+                if scheduled.challenges:
                     await self._connection.send("", f"/challenge {self._opponent}, {self._format}")
                 else:
                     await self._challenged.wait()
                     self._challenged.clear()
                     await self._connection.send("", f"/accept {self._opponent}")
-                await opening.begun.wait()
+                await opening.started.wait()
         except TimeoutError:
             raise NoBattleError(
-                f"No battle against {self._opponent} began within {self._limits.opening:.0f} s."
+                f"No battle against {self._opponent} started within {self._limits.opening:.0f} s."
             ) from None
         finally:
             self._opening = None
@@ -157,14 +157,14 @@ class ShowdownClient:
                 await self._read_battle(message.room, message.lines)
 
     def _read_notice(self, lines: list[str]) -> None:
-        """Read what concerns no room: challenges, and why one is refused."""
+        """Read messages outside of rooms: challenges, and why one was refused."""
         for number, line in enumerate(lines):
             _, kind, *parts = [*line.split("|"), "", "", ""]
             if kind == "popup" and self._opening:
                 self._opening.problem = " ".join(" ".join([line[7:], *lines[number + 1 :]]).replace("||", " ").split())
-                self._opening.begun.set()
+                self._opening.started.set()
                 return
-            # A challenge without a format takes one back.
+            # A challenge without a format withdraws an earlier one.
             if kind == "pm" and parts[2].startswith("/challenge ") and identity(parts[0]) == identity(self._opponent):
                 self._challenged.set()
 
@@ -172,29 +172,29 @@ class ShowdownClient:
         battle = self._battles.get(name)
         if battle is None:
             if not self._opening or not lines[0].startswith("|init|"):
-                return  # of a battle that was given up
+                return  # an abandoned battle
             battle = await self._enter(name, self._opening)
         battle.touched = monotonic()
         battle.room.read(lines)
-        if battle.room.refusals >= MOST_REFUSALS:
-            await self._give_up(battle, EndReason.REFUSED)
+        if battle.room.refusals >= MAX_REFUSALS:
+            await self._abandon(battle, EndReason.REFUSED)
         elif battle.room.ended:
             await self._leave(battle)
         elif battle.room.turn > self._limits.turns:
-            await self._give_up(battle, EndReason.TURN_LIMIT)
+            await self._abandon(battle, EndReason.TURN_LIMIT)
         elif battle.room.request:
             self._due.set()
 
     async def _enter(self, name: str, opening: _Opening) -> _Battle:
         room = BattleRoom(name, self._connection.name)
-        battle = self._battles[name] = _Battle(opening.booking, self._free.pop(), room, monotonic())
+        battle = self._battles[name] = _Battle(opening.scheduled, self._free.pop(), room, monotonic())
         if self._sheets:
             await self._connection.send(name, "/acceptopenteamsheets")
-        opening.begun.set()
+        opening.started.set()
         return battle
 
     async def _decide(self) -> None:
-        """Answer whatever waits; what comes in while a batch is thought about makes the next one."""
+        """Answer all open requests in batches; requests that arrive during a batch form the next one."""
         while True:
             await self._due.wait()
             self._due.clear()
@@ -203,10 +203,10 @@ class ShowdownClient:
             if not asked:
                 continue
             requests = [battle.room.request for battle in asked]
-            questions = [_question(battle) for battle in asked]
-            choices = await asyncio.to_thread(self._desk.decide, questions)
+            pending = [_pending_decision(battle) for battle in asked]
+            choices = await asyncio.to_thread(self._decider.decide, pending)
             for battle, request, choice in zip(asked, requests, choices, strict=True):
-                if battle.room.request is request:  # and the battle has not ended meanwhile
+                if battle.room.request is request:  # the battle has not ended in the meantime
                     await self._connection.send(battle.room.name, battle.room.answer(choice))
 
     def _is_due(self, battle: _Battle) -> bool:
@@ -222,13 +222,13 @@ class ShowdownClient:
         if self._closed:
             closed, self._closed = self._closed, []
             rooms, slots = zip(*closed, strict=True)
-            await asyncio.to_thread(self._desk.forget, rooms, slots)
+            await asyncio.to_thread(self._decider.forget, rooms, slots)
             self._free += slots
             for _ in slots:
                 self._place.release()
 
     async def _watch(self) -> None:
-        """Give up battles that stand still."""
+        """Abandon battles without progress."""
         while True:
             await asyncio.sleep(min(self._limits.absence, self._limits.sheets) / 4)
             now = monotonic()
@@ -236,11 +236,11 @@ class ShowdownClient:
                 battle.left = (battle.left or now) if battle.room.opponent_left else None
                 gone = battle.left is not None and now - battle.left > self._limits.absence
                 if gone or now - battle.touched > self._limits.silence:
-                    await self._give_up(battle, EndReason.FORFEIT)
+                    await self._abandon(battle, EndReason.FORFEIT)
                 elif battle.room.request:
-                    self._due.set()  # it may have waited for sheets
+                    self._due.set()  # it may have been waiting for team sheets
 
-    async def _give_up(self, battle: _Battle, reason: EndReason) -> None:
+    async def _abandon(self, battle: _Battle, reason: EndReason) -> None:
         battle.room.void(reason)
         await self._connection.send(battle.room.name, "/forfeit")
         await self._leave(battle)
@@ -250,20 +250,22 @@ class ShowdownClient:
         assert room.end_reason is not None  # noqa: S101
         await self._connection.send("", f"/leave {room.name}")
         del self._battles[room.name]
-        self._ended.append(Played(battle.booking, room.earned, room.end_reason, room.decisions, room.turn, room.log))
+        self._ended.append(
+            FinishedBattle(battle.scheduled, room.earned, room.end_reason, room.decisions, room.turn, room.log)
+        )
         self._closed.append((room.name, battle.slot))
         self._due.set()
 
 
-def _question(battle: _Battle) -> Question:
+def _pending_decision(battle: _Battle) -> PendingDecision:
     room = battle.room
     assert room.request is not None  # noqa: S101
-    news = News(room.name, room.seat, room.take_unread(), room.request, room.refusals)
-    return Question(battle.booking.match, battle.slot, news)
+    update = SeatUpdate(room.name, room.seat, room.take_unread(), room.request, room.refusals)
+    return PendingDecision(battle.scheduled.match, battle.slot, update)
 
 
 def _sentence(errors: ExceptionGroup[Exception]) -> Exception:
-    """Return one error of a group, one that a person can read if there is one."""
+    """Return one error of a group, a `UserError` if there is one."""
     error: Exception = errors.subgroup(UserError) or errors
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]

@@ -1,7 +1,7 @@
-"""A connection to a Pokémon Showdown server: a name to be known by, texts to send, messages to read.
+"""A connection to a Pokémon Showdown server: logs in, sends texts and reads messages.
 
-A message is the lines that a room was sent at once; what concerns no room comes from the room without a name. Whatever
-the server does, nobody waits for ever: every wait has a limit, and a lost connection is an error that says so.
+A message is a group of lines for one room; messages outside of rooms have an empty room name. Logging in has a timeout,
+and a lost connection raises an error.
 """
 
 import asyncio
@@ -12,24 +12,24 @@ from websockets.exceptions import InvalidHandshake, InvalidURI, WebSocketExcepti
 
 from nemesis.core.errors import UserError
 
-_CONNECT_LIMIT = 30.0  # seconds to connect and be known by the name
-_LARGEST_MESSAGE = 1 << 24
+_CONNECT_LIMIT = 30.0  # seconds to connect and log in
+_MAX_MESSAGE_SIZE = 1 << 24
 
 
 class LostConnectionError(UserError):
-    """The server cannot be reached, or is gone."""
+    """The server cannot be reached, or has closed the connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a room was told."""
+    """The lines of one message to a room."""
 
     room: str
     lines: list[str]
 
 
 def identity(name: str) -> str:
-    """Return a user's name as Showdown compares names."""
+    """Return the normalised form of a user name, as Showdown compares names."""
     return "".join(letter for letter in name.lower() if letter.isascii() and letter.isalnum())
 
 
@@ -42,16 +42,16 @@ class Connection:
 
     @classmethod
     async def open(cls, address: str, name: str) -> "Connection":
-        """Connect to a server that takes any name without a password, and wait until it knows us by ours."""
+        """Connect to a server without passwords, and log in."""
         try:
             async with asyncio.timeout(_CONNECT_LIMIT):
-                # A busy server answers late, so no pings; what waits for an answer has limits of its own.
-                socket = await connect(address, ping_interval=None, max_size=_LARGEST_MESSAGE, max_queue=None)
+                # No pings, because a busy server answers late; callers have their own timeouts.
+                socket = await connect(address, ping_interval=None, max_size=_MAX_MESSAGE_SIZE, max_queue=None)
                 connection = cls(socket, name)
                 await connection._log_in()
         except TimeoutError:
             raise LostConnectionError(
-                f"The Showdown server at {address} did not let {name} in within {_CONNECT_LIMIT:.0f} s."
+                f"The Showdown server at {address} did not accept the login of {name} within {_CONNECT_LIMIT:.0f} s."
             ) from None
         except (OSError, InvalidURI, InvalidHandshake) as error:
             raise LostConnectionError(f"The Showdown server at {address} cannot be reached ({error}).") from None

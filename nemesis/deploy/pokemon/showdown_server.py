@@ -1,8 +1,8 @@
-"""A local Pokémon Showdown server for players that need one, from the same npm package that our own hosts run.
+"""A local Pokémon Showdown server, from the same npm package that the hosts use.
 
-It listens on 127.0.0.1 alone, trusts whoever connects, asks nobody on the network, and ends with the process that
-started it, however that ends. The package is linked into a temporary folder, which takes the server's settings and
-logs, so that nothing is written beside the package.
+It listens only on 127.0.0.1, without authentication, makes no network requests, and exits when its parent process ends,
+however that happens. The package is linked into a temporary folder that holds the server's settings and logs, so that
+nothing is written into the package.
 """
 
 import json
@@ -26,17 +26,17 @@ _LINKED = ("dist", "data", "databases", "server", "translations", "package.json"
 
 @contextmanager
 def showdown_server(simulators: int) -> Iterator[str]:
-    """Run a server with so many processes that simulate battles; yields the address of its websocket."""
+    """Run a server with `simulators` simulator processes; yields the address of its websocket."""
     node = find_node("bundled")
     packages = installed_host(node) / "node_modules"
     port = _free_port()
     with tempfile.TemporaryDirectory(prefix="showdown-") as name:
         folder = Path(name)
-        _furnish(folder, packages, port, simulators)
+        _prepare_folder(folder, packages, port, simulators)
         log = folder / "server.log"
         with log.open("wb") as output:
             server = subprocess.Popen(  # noqa: S603
-                # The server takes the folder above its own files for its home, so the links must be taken as they are.
+                # The server uses the parent folder of its files, so symbolic links must not be resolved.
                 [
                     str(node.node),
                     "--preserve-symlinks",
@@ -56,7 +56,7 @@ def showdown_server(simulators: int) -> Iterator[str]:
             _stop(server)
 
 
-def _furnish(folder: Path, packages: Path, port: int, simulators: int) -> None:
+def _prepare_folder(folder: Path, packages: Path, port: int, simulators: int) -> None:
     (folder / "node_modules").symlink_to(packages)
     for name in _LINKED:
         (folder / name).symlink_to(packages / "pokemon-showdown" / name)
@@ -65,11 +65,11 @@ def _furnish(folder: Path, packages: Path, port: int, simulators: int) -> None:
     settings = {
         "port": port,
         "bindaddress": _ADDRESS,
-        # What `--no-security` sets, which poke-env asks for.
+        # As with `--no-security`, which poke-env requires.
         "nothrottle": True,
         "noguestsecurity": True,
         "noipchecks": True,
-        # Doors and errands that a battle does not need.
+        # Features that battles do not need.
         "backdoor": False,
         "consoleips": [],
         "repl": False,
@@ -83,7 +83,7 @@ def _furnish(folder: Path, packages: Path, port: int, simulators: int) -> None:
     }
     lines = [
         f"Object.assign(exports, {json.dumps(settings)});",
-        # The first of the server's processes ends, and with it the others, when its standard input does.
+        # The main process, and with it the others, exits when its standard input is closed.
         "if (!process.send) process.stdin.on('end', () => process.exit()).resume();",
     ]
     (folder / "config" / "config.js").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -110,7 +110,7 @@ def _await_connection(server: subprocess.Popen[bytes], port: int, log: Path) -> 
 
 
 def _stop(server: subprocess.Popen[bytes]) -> None:
-    """End the server and every process that it started; they have nothing to save."""
+    """Kill the server and all its child processes; they have nothing to save."""
     if server.poll() is None:
         os.killpg(server.pid, signal.SIGKILL)
         server.wait()

@@ -1,11 +1,11 @@
-"""How a network reads an OpenSpiel view and scores actions: one linear map each."""
+"""The encoder and the action head for OpenSpiel games: one linear layer each."""
 
 import torch
 from torch import Tensor, nn
 
 
 class VectorEncoder(nn.Module):
-    """Views (…, view), the tensors that OpenSpiel writes, to vectors (…, width); there is nothing to point at."""
+    """Encodes views (…, view), which are OpenSpiel tensors, as vectors (…, width); there is no context for the head."""
 
     def __init__(self, view_size: int, width: int) -> None:
         super().__init__()
@@ -16,7 +16,7 @@ class VectorEncoder(nn.Module):
 
 
 class LinearActionHead(nn.Module):
-    """Features (…, width) to logits (…, action), at first near uniform."""
+    """Maps features (…, width) to logits (…, action), near uniform at first."""
 
     def __init__(self, width: int, actions: int) -> None:
         super().__init__()
@@ -24,6 +24,6 @@ class LinearActionHead(nn.Module):
         nn.init.normal_(self.linear.weight, std=0.01 / width**0.5)
         nn.init.zeros_(self.linear.bias)
 
-    def forward(self, features: Tensor, context: None) -> Tensor:  # noqa: ARG002 (the face of all action heads)
+    def forward(self, features: Tensor, context: None) -> Tensor:  # noqa: ARG002 (the interface of all action heads)
         logits: Tensor = self.linear(features)
         return logits

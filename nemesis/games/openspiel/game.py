@@ -1,9 +1,9 @@
-"""An OpenSpiel game behind the game contract, and its exact exploitability.
+"""OpenSpiel games as a `Game`, with exact exploitability for small ones.
 
-A game is *tabulated*, that is, written out as arrays and measured exactly, if OpenSpiel names its information states,
-its tree has at most `NODE_LIMIT` nodes, and its nodes times the size of a view come to at most `NUMBER_LIMIT`. Any
-other game is stepped, and measured by matches. Liar's dice with six sides is tabulated (294,883 nodes: some seconds to
-write out, and some for each NashConv); tic-tac-toe with its 549,946 nodes is stepped.
+A game is *tabulated*, that is, expanded into arrays and measured exactly, if OpenSpiel provides information state
+strings, its tree has at most `NODE_LIMIT` nodes, and nodes times view size are at most `NUMBER_LIMIT`. Any other game
+is stepped, and measured by matches. Liar's dice with six sides is tabulated (294,883 nodes: some seconds to expand,
+and some for each NashConv); tic-tac-toe with its 549,946 nodes is stepped.
 """
 
 import difflib
@@ -34,17 +34,17 @@ def open_game(name: str, settings: None = None, *, node_limit: int = NODE_LIMIT)
         raise UserError(f"OpenSpiel has no game called '{short}'.{hint}")
     try:
         game = pyspiel.load_game(name)
-    except (IndexError, RuntimeError, ValueError) as error:  # what exceptions of C++ become
+    except (IndexError, RuntimeError, ValueError) as error:  # how C++ exceptions appear in Python
         reason = (str(error).strip() or "it gives no reason").splitlines()[0].rstrip(".")
         raise UserError(f"OpenSpiel cannot open '{name}': {reason}.") from None
     kind = game.get_type()
     if game.num_players() != SIDES or kind.utility != pyspiel.GameType.Utility.ZERO_SUM:
-        raise UserError(f"'{name}' is not a two-player zero-sum game, and Nemesis plays no other.")
+        raise UserError(f"'{name}' is not a two-player zero-sum game; Nemesis supports no others.")
     if kind.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         game = pyspiel.convert_to_turn_based(game)
         kind = game.get_type()
     if not (kind.provides_information_state_tensor or kind.provides_observation_tensor):
-        raise UserError(f"'{name}' has no tensor form of what a seat sees, so no network can play it.")
+        raise UserError(f"'{name}' has no observation tensor, so a network cannot play it.")
     stepped = OpenSpielGame(name, game)
     limit = min(node_limit, NUMBER_LIMIT // stepped.spec.view_size)
     small = kind.provides_information_state_string and not larger_than(game, limit)
@@ -87,10 +87,10 @@ class OpenSpielGame:
 
 
 class TabulatedGame(OpenSpielGame):
-    """A game small enough to write out whole: faster matches, and exact exploitability."""
+    """A game small enough to expand its whole tree: faster matches, and exact exploitability."""
 
     @cached_property
-    def _tree(self) -> GameTree:  # the spec and the encoder do without it
+    def _tree(self) -> GameTree:  # lazy: the spec and the encoder do not need it
         return tabulate(self._game)
 
     def pool(self, slots: int, seed: int) -> MatchPool:

@@ -56,8 +56,8 @@ class SteppingPool:
         for slot, (state, action) in enumerate(zip(self._state, actions.tolist(), strict=True)):
             try:
                 state.apply_action(action)
-                self._past_chance(state)
-            except RuntimeError as error:  # what OpenSpiel's fatal errors become in Python
+                self._sample_chance(state)
+            except RuntimeError as error:  # how fatal errors of OpenSpiel appear in Python
                 _log.warning("OpenSpiel failed in match %d, which is voided: %s", self._match[slot], error)
                 self._end(slot, [0.0] * SIDES, EndReason.SIMULATOR_FAILURE)
                 continue
@@ -102,14 +102,14 @@ class SteppingPool:
 
     def _new_match(self) -> Any:
         state = self._game.new_initial_state()
-        self._past_chance(state)
+        self._sample_chance(state)
         return state
 
     def _legal(self) -> PackedMask:
         """Return the packed legal masks of the waiting decisions: (slot, byte)."""
         return pack_mask(np.array([state.legal_actions_mask() for state in self._state], dtype=np.bool_))
 
-    def _past_chance(self, state: Any) -> None:
+    def _sample_chance(self, state: Any) -> None:
         while state.is_chance_node():
             outcomes, probabilities = zip(*state.chance_outcomes(), strict=True)
             cumulative = np.cumsum(probabilities)

@@ -1,4 +1,4 @@
-"""Thousands of matches of a tabulated game: a match is an index into the tree, a step is a few array look-ups."""
+"""Matches of a tabulated game: a match is an index into the tree, a step is a few array look-ups."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ class TabulatedPool:
         self._generator = np.random.default_rng(seed)
         self._match = np.arange(slots)
         self._next_match = slots
-        self._node = self._past_chance(np.full(slots, tree.root))
+        self._node = self._sample_chance(np.full(slots, tree.root))
         self._ended = _no_results()
 
     @property
@@ -43,7 +43,7 @@ class TabulatedPool:
         if (illegal := np.flatnonzero(node < 0)).size:
             slot = illegal[0]
             raise ValueError(f"Action {actions[slot]} is not legal in match {self._match[slot]}.")
-        node = self._past_chance(node)
+        node = self._sample_chance(node)
         slot = np.flatnonzero(node >= tree.first_end)
         if slot.size:
             self._ended = Results(
@@ -54,7 +54,7 @@ class TabulatedPool:
             )
             self._match[slot] = self._next_match + np.arange(slot.size)
             self._next_match += slot.size
-            node[slot] = self._past_chance(np.full(slot.size, tree.root))
+            node[slot] = self._sample_chance(np.full(slot.size, tree.root))
         self._node = node
 
     def snapshot(self) -> Arrays:
@@ -85,8 +85,8 @@ class TabulatedPool:
     def close(self) -> None:
         """Release nothing: arrays hold no resources."""
 
-    def _past_chance(self, node: IntArray) -> IntArray:
-        """Sample chance until every match stands at a decision or an end."""
+    def _sample_chance(self, node: IntArray) -> IntArray:
+        """Sample chance nodes until every match is at a decision or an end."""
         tree = self._tree
         while (at_chance := np.flatnonzero((node >= tree.decisions) & (node < tree.first_end))).size:
             chance = node[at_chance] - tree.decisions

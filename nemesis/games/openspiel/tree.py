@@ -1,7 +1,7 @@
-"""A small game written out as arrays: every history a node, every edge an index.
+"""The tree of a small game as arrays: every history is a node, every edge an index.
 
-Nodes are numbered decisions first, then chance, then ends, so that a node's kind is a comparison. Decisions that a
-seat cannot tell apart share an *information state*, which holds the view and the legal mask.
+Decision nodes are numbered first, then chance nodes, then terminal nodes, so that comparisons give the kind of a node.
+Decisions that a seat cannot distinguish share an *information state*, which holds the view and the legal mask.
 """
 
 from collections.abc import Iterator
@@ -36,8 +36,8 @@ class GameTree:
     view: FloatArray  # (information, view)
     mask: BoolArray  # (information, action)
     packed_mask: PackedMask  # (information, byte)
-    parent: IntArray  # (information,) the same seat's information state before, −1 at its first decision
-    depth: IntArray  # (information,) how many decisions the seat has made before
+    parent: IntArray  # (information,) the seat's previous information state, −1 at its first decision
+    depth: IntArray  # (information,) number of earlier decisions of the seat
 
     @property
     def first_end(self) -> int:
@@ -50,28 +50,28 @@ class GameTree:
 
 
 def view_of(state: Any, seat: int, information: bool) -> list[float]:
-    """Return what a seat knows at a state, as OpenSpiel writes it."""
+    """Return a seat's information state tensor, or its observation tensor, at a state."""
     tensor: list[float] = state.information_state_tensor(seat) if information else state.observation_tensor(seat)
     return tensor
 
 
 def larger_than(game: Any, nodes: int) -> bool:
-    """Tell whether a turn-based game has more nodes than so many, without writing any of them out."""
+    """Return whether a turn-based game has more than `nodes` nodes, without storing them."""
     found = 1
-    pending = [iter([game.new_initial_state()])]  # the path to where the walk stands, so that memory stays small
+    pending = [iter([game.new_initial_state()])]  # only the current path, so that memory stays small
     while pending and found <= nodes:
         state = next(pending[-1], None)
         if state is None:
             pending.pop()
             continue
-        actions = state.legal_actions()  # those of chance at its nodes, none at an end
+        actions = state.legal_actions()  # chance outcomes at chance nodes, none at the end
         found += len(actions)
         pending.append(map(state.child, actions))
     return found > nodes
 
 
 def tabulate(game: Any) -> GameTree:
-    """Write a turn-based two-player game out as arrays."""
+    """Expand a turn-based two-player game into arrays."""
     builder = _Builder(game)
     builder.walk()
     return builder.finish()

@@ -1,4 +1,4 @@
-"""What the family adds to the command line: `nemesis teams`, and its rows of `nemesis doctor`."""
+"""Commands of the family: `nemesis teams`, and its rows of `nemesis doctor`."""
 
 # ruff: noqa: PLC0415 (what is slow to import is imported when a command runs)
 
@@ -18,7 +18,7 @@ def check(battle_format: str, /, *sources: str) -> int:
 
     Args:
         battle_format: such as gen9ou
-        sources: files or folders of teams, or names of shipped sets; the format's own set unless given
+        sources: files or folders of teams, or names of shipped sets; the format's set by default
     """
     from nemesis.games.pokemon.formats import find_format
     from nemesis.games.pokemon.hosts.warm_hosts import WarmHosts
@@ -38,7 +38,7 @@ def check(battle_format: str, /, *sources: str) -> int:
 
 
 def checks() -> list[tuple[str, str]]:
-    """Return what `nemesis doctor` says about the simulator."""
+    """Return the rows of `nemesis doctor` about the simulator."""
     from nemesis.core.errors import UserError
     from nemesis.games.pokemon.node import find_node, is_installed, node_version
 

@@ -1,4 +1,4 @@
-"""What a format is: facts of the simulator's singles and doubles formats, written by `host/tools/formats.js`."""
+"""The simulator's singles and doubles formats and their properties, exported by `host/tools/formats.js`."""
 
 import difflib
 import json
@@ -18,17 +18,17 @@ class Format:
 
     id: str
     name: str
-    mod: str  # whose rules and tables it plays by
+    mod: str  # the Showdown mod with its rules and tables
     generation: int
-    slots: int  # active places of a side: 1 in singles, 2 in doubles
-    brought: int  # Pokémon of a full team that take part
+    slots: int  # active Pokémon per side: 1 in singles, 2 in doubles
+    brought: int  # Pokémon of a team that are brought to battle
     preview: bool
-    generated: bool  # teams are drawn by the simulator
+    generated: bool  # the simulator generates the teams
     sheets: Literal["none", "offered", "forced"]  # open team sheets
 
 
 def find_format(name: str) -> Format:
-    """Return a format by its id; the generation may be left out where it is the ninth."""
+    """Return a format by its id; the prefix gen9 may be omitted."""
     facts = _facts()
     for candidate in (name, f"gen9{name}"):
         if candidate in facts:

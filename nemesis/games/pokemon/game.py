@@ -1,4 +1,4 @@
-"""A Showdown format behind the game contract."""
+"""A Pokémon Showdown format as a `Game`."""
 
 import hashlib
 import json
@@ -33,20 +33,20 @@ from nemesis.games.pokemon.views.augmentation import AUGMENTATIONS, augment
 
 @cache
 def _view_version() -> str:
-    """Return what changes whenever a number of the view record changes its place or its meaning."""
+    """Return a hash of the layout and the vocabulary, which determine the meaning of a view record."""
     text = json.dumps([layout.for_host(), vocabulary().for_host()], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class GeneratedTeams:
-    """Teams that the simulator draws, as in random battles."""
+    """Teams that the simulator generates, as in random battles."""
 
     def draw(self, generator: np.random.Generator) -> list[str]:
         return [f"gen5,{generator.bytes(8).hex()}" for _ in range(SIDES)]
 
 
 class SampledTeams:
-    """Teams of a set, drawn for each seat on its own, their members perhaps in another order each time."""
+    """Teams of a set, drawn independently for each seat, with their members in shuffled order if wanted."""
 
     def __init__(self, teams: TeamSet, shuffle: bool) -> None:
         self._teams = teams
@@ -60,13 +60,13 @@ class SampledTeams:
 
 
 class PokemonGame:
-    """One format: its pools, its scripted opponents, and how a network reads it."""
+    """One format: its pools, scripted opponents and networks."""
 
     def __init__(self, battle_format: Format, settings: PokemonSettings) -> None:
         if settings.open_team_sheets and not battle_format.preview:
-            raise UserError(f"{battle_format.id} has no team preview at which sheets could be shown.")
+            raise UserError(f"{battle_format.id} has no team preview, so pokemon.open_team_sheets cannot be used.")
         if settings.open_team_sheets is False and battle_format.sheets == "forced":
-            raise UserError(f"{battle_format.id} always shows the team sheets; leave out pokemon.open_team_sheets.")
+            raise UserError(f"{battle_format.id} always shows the team sheets; remove pokemon.open_team_sheets.")
         self.format = battle_format
         self._settings = settings
 
@@ -100,7 +100,7 @@ class PokemonGame:
 
     @cached_property
     def team_set(self) -> TeamSet | None:
-        """The teams that are played, or None where the simulator draws them."""
+        """The teams of the game, or None if the simulator generates them."""
         if self.format.generated:
             return None
         settings = self._settings
@@ -114,7 +114,7 @@ class PokemonGame:
         )
 
     def pair_teams(self, seed: int, pair: int) -> tuple[str, str] | None:
-        """Return the packed teams of both seats in a pair of matches, or None where the simulator draws them."""
+        """Return the packed teams of both seats in a pair of matches, or None if the simulator generates them."""
         if self.format.generated:
             return None
         one, other = self._teams.draw(pair_generator(seed, pair))
@@ -126,7 +126,7 @@ class PokemonGame:
 
     @property
     def sheets(self) -> bool:
-        """Whether both seats accept to show their teams' sheets; some formats show them in any case."""
+        """Whether both seats accept open team sheets; some formats always show them."""
         chosen = self._settings.open_team_sheets
         return self.format.sheets == "offered" if chosen is None else chosen
 
@@ -135,21 +135,21 @@ class PokemonGame:
         return self._settings.turn_limit
 
     def observer(self) -> Observer:
-        """Return what sees battles that are played elsewhere as this game's views; it has a host of its own."""
+        """Return an observer that converts battles on a server into views; it has its own host."""
         (host,) = self._hosts_ready.take([self._setting(slots=1)])
         return Observer(host)
 
     def replay_reader(self) -> ReplayReader:
-        """Return what reads public logs of this game's format; it has a host of its own."""
+        """Return a reader of public logs of this format; it has its own host."""
         (reader,) = self.replay_readers(1)
         return reader
 
     def replay_readers(self, count: int) -> list[ReplayReader]:
-        """Return several of them, whose hosts start side by side."""
+        """Return several readers, whose hosts start in parallel."""
         hosts = self._hosts_ready.take([self._setting(slots=1)] * count)
         try:
             return [ReplayReader(host, self.format) for host in hosts]
-        except (HostError, UserError):  # perhaps the format is one that is not read
+        except (HostError, UserError):  # for example, the format is not supported
             for host in hosts:
                 host.close()
             raise

@@ -1,4 +1,4 @@
-"""Public replays of Pokémon Showdown, as the import into datasets takes them (`core/replays.py`)."""
+"""Public replays of Pokémon Showdown, for the import into datasets (`core/replays.py`)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ from nemesis.games.pokemon.settings import PokemonSettings
 
 
 class PokemonReplays:
-    """The replays of all formats that can be read; a `ReplayFamily`."""
+    """The replays of all supported formats; a `ReplayFamily`."""
 
     def open_archive(self, paths: Sequence[Path]) -> ReplayArchive:
         return ReplaySources(paths)
@@ -72,7 +72,7 @@ class PokemonEpisodeReader:
 
 @contextmanager
 def _failures() -> Iterator[None]:
-    """Report a host that died, hung or refused to answer: none of them can be used again."""
+    """Convert errors of a host, which cannot be used again, into a `ReaderError`."""
     try:
         yield
     except (HostError, UserError) as error:

@@ -1,4 +1,4 @@
-"""What a run may decide about its Pokémon battles."""
+"""Settings of Pokémon battles."""
 
 from typing import ClassVar, Literal
 
@@ -11,20 +11,20 @@ class PokemonSettings(Settings):
     """Settings of the match pool, its teams and its hosts."""
 
     may_change: ClassVar[tuple[str, ...]] = ("node",)
-    """Settings that a resumed run may change: they do not change what is played."""
+    """Settings that a resumed run may change, because they do not affect the battles."""
 
-    hosts: int = Field(2, ge=1, le=256, description="Node processes that simulate the battles of one pool")
+    hosts: int = Field(2, ge=1, le=256, description="Node processes that simulate the battles of a pool")
     teams: str | None = Field(
-        None, description="name of a shipped team set, or a file or folder of teams; null takes the format's own"
+        None, description="name of a shipped team set, or a file or folder of teams; null uses the format's set"
     )
-    split: Literal["train", "held_out", "all"] = Field("train", description="which teams of the set are played")
+    split: Literal["train", "held_out", "all"] = Field("train", description="which teams of the set are used")
     held_out: float | None = Field(
-        None, ge=0, lt=1, description="share of the teams that is held out; null leaves it to the set"
+        None, ge=0, lt=1, description="share of teams that is held out; null uses the default of the set"
     )
-    invalid_teams: Literal["refuse", "skip"] = Field("refuse", description="what to do about teams that are not legal")
+    invalid_teams: Literal["refuse", "skip"] = Field("refuse", description="how to handle teams that are not legal")
     team_order: Literal["given", "shuffled"] = Field("shuffled", description="order of the members of a team")
     open_team_sheets: bool | None = Field(
-        None, description="whether both seats see the teams' sheets; null leaves it to the format"
+        None, description="whether both seats see both team sheets; null uses the default of the format"
     )
-    turn_limit: int = Field(300, ge=10, le=1000, description="turns after which a battle is drawn")
+    turn_limit: int = Field(300, ge=10, le=1000, description="turns after which a battle is a draw")
     node: Literal["bundled", "system"] = Field("bundled", description="the Node of the Python package, or the system's")

@@ -1,7 +1,7 @@
-"""One host process: frames over pipes, with a limit on how long it may take to answer.
+"""One host process: frames over pipes, with timeouts.
 
-A frame is a head of eight bytes (magic, kind, length of the body) and a body, little-endian; `host/frames.js` is the
-other end. A host lives as long as its input is open, so none outlives whoever started it.
+A frame is a header of eight bytes (magic, kind, length of the body) and a body, little-endian; `host/frames.js` is the
+other end. A host exits when its input is closed, and therefore when its parent process ends.
 """
 
 import contextlib
@@ -29,24 +29,24 @@ from nemesis.games.pokemon.views import layout
 from nemesis.games.pokemon.views.actions import action_space
 
 PROTOCOL = 2
-STEP_LIMIT = 10.0  # seconds for one step, which usually takes a few hundredths of one,
-SLOT_LIMIT = 0.02  # and for each match in it
-ANSWER_LIMIT = 120.0  # seconds for whatever else is asked, a start on a busy machine among it
+STEP_LIMIT = 10.0  # seconds per step, which usually takes a few hundredths of a second
+SLOT_LIMIT = 0.02  # additional seconds per match of a step
+ANSWER_LIMIT = 120.0  # seconds for other requests, including a start on a busy machine
 
 _MAGIC, _CONTROL, _STEP = 0x6E6D, 1, 2
 _HEAD = struct.Struct("<HHI")
-_LARGEST_FRAME = 1 << 28
+_MAX_FRAME_SIZE = 1 << 28
 _PIPE_SIZE = 1 << 20
-_OLD_SPACE = 384  # megabytes that V8 keeps before it collects with all its might; what lives is far less
+_OLD_SPACE = 384  # megabytes of V8's heap limit; live objects need far less
 
 
 class HostError(Exception):
-    """A host that died, hung or answered garbage."""
+    """A host died, hung or sent an invalid frame."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a host is to play."""
+    """The battles that a host plays."""
 
     format: Format
     slots: int
@@ -67,7 +67,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a host says after a step."""
+    """The result of a step: new decisions and ended matches."""
 
     slot: IntArray  # (n,)
     seat: IntArray  # (n,)
@@ -82,7 +82,7 @@ class Host:
     def __init__(self, node: NodeSource) -> None:
         found = find_node(node)
         folder = installed_host(found)
-        self._printed = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the process)
+        self._printed = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the process)
         self._output, theirs = os.pipe()
         try:
             self._process = subprocess.Popen(  # noqa: S603
@@ -96,7 +96,7 @@ class Host:
                 stdout=self._printed,
                 stderr=subprocess.STDOUT,
                 pass_fds=(theirs,),
-                start_new_session=True,  # an interrupt from the keyboard is for the run, which ends its hosts itself
+                start_new_session=True,  # keyboard interrupts go to the run, which ends its hosts itself
             )
         finally:
             os.close(theirs)
@@ -118,7 +118,7 @@ class Host:
         return self._process.poll() is None
 
     def start(self, setting: Setting) -> None:
-        """Say what is to be played; a host may be told again and again."""
+        """Set what is played; may be called repeatedly."""
         facts, sent = setting.format, layout.for_host()
         answer = self.ask(
             "start",
@@ -133,28 +133,28 @@ class Host:
             turnLimit=setting.turn_limit,
         )
         if answer["layout"] != sent["version"]:
-            raise HostError("The host writes another view record than the one that it was given.")
+            raise HostError("The host uses another view layout than it was given.")
         self._actions = action_space(facts.slots, facts.brought).size
         if answer["actions"] != self._actions:
-            raise HostError(f"The host has {answer['actions']} actions, but there are {self._actions}.")
+            raise HostError(f"The host has {answer['actions']} actions instead of {self._actions}.")
         self._limit = STEP_LIMIT + SLOT_LIMIT * setting.slots
         self._stepped = False
 
     def ask(self, question: str, **details: Any) -> Any:
-        """Ask something that is answered in JSON."""
+        """Send a request that is answered in JSON."""
         self._send(_CONTROL, json.dumps({"ask": question, **details}).encode())
         kind, body = self._receive(ANSWER_LIMIT)
         if kind != _CONTROL:
-            raise HostError("The host answered a question with a step.")
+            raise HostError("The host answered a request with a step.")
         answer = _parsed(body)
         if "error" in answer:
             raise UserError(f"The Pokémon simulator says: {answer['error']}")
         return answer["answer"]
 
     def read_logs(self, logs: list[str], *, played: bool) -> bytearray:
-        """Let the host read public logs, perhaps only of battles that were played to their end.
+        """Read public logs; with `played`, only those of battles that were played to their end.
 
-        `replay_reading.py` knows what the answer means.
+        `replays/reading.py` decodes the answer.
         """
         self._send(_CONTROL, json.dumps({"ask": "read", "logs": logs, "played": played}).encode())
         kind, body = self._receive(ANSWER_LIMIT)
@@ -163,12 +163,12 @@ class Host:
         raise UserError(f"The Pokémon simulator says: {_parsed(body).get('error')}")
 
     def begin_step(self, actions: IntArray, setups: list[dict[str, Any]]) -> None:
-        """Answer all waiting decisions and begin new matches; `end_step` gives what follows."""
-        begun = json.dumps(setups).encode() if setups else b""
-        self._send(_STEP, struct.pack("<i", len(actions)) + actions.astype("<i2").tobytes() + begun)
+        """Answer all open decisions and start new matches; `end_step` returns the result."""
+        started = json.dumps(setups).encode() if setups else b""
+        self._send(_STEP, struct.pack("<i", len(actions)) + actions.astype("<i2").tobytes() + started)
 
     def begin_restore(self, matches: list[dict[str, Any]]) -> None:
-        """Take up recorded matches where they are; `end_step` gives what waits in them."""
+        """Restore recorded matches; `end_step` returns their open decisions."""
         self._stepped = False
         self._send(_CONTROL, json.dumps({"ask": "restore", "matches": matches}).encode())
 
@@ -181,10 +181,10 @@ class Host:
         try:
             return self._read_step(body)
         except (ValueError, KeyError, TypeError) as error:
-            raise HostError(f"The host's frame makes no sense: {error}.") from None
+            raise HostError(f"The host sent an invalid frame: {error}.") from None
 
     def close(self) -> None:
-        """End the process at once; a second time does nothing."""
+        """Kill the process. May be called twice."""
         if self._printed.closed:
             return
         self._process.kill()
@@ -212,16 +212,16 @@ class Host:
         while rest:
             _, ready, _ = select.select([], [self._input], [], max(deadline - monotonic(), 0))
             if not ready:
-                raise HostError(f"The host took nothing for {self._limit:.0f} s.{self._last_words()}")
+                raise HostError(f"The host read no input for {self._limit:.0f} s.{self._output_tail()}")
             try:
                 rest = rest[os.write(self._input, rest) :]
             except (BrokenPipeError, OSError):
-                raise HostError(f"The host has died.{self._last_words()}") from None
+                raise HostError(f"The host has died.{self._output_tail()}") from None
 
     def _receive(self, limit: float) -> tuple[int, bytearray]:
         deadline = monotonic() + limit
         magic, kind, length = _HEAD.unpack(self._read(_HEAD.size, deadline, limit))
-        if magic != _MAGIC or length > _LARGEST_FRAME:
+        if magic != _MAGIC or length > _MAX_FRAME_SIZE:
             raise HostError("The host sent something that is not a frame.")
         return kind, self._read(length, deadline, limit)
 
@@ -231,23 +231,23 @@ class Host:
         while rest:
             ready, _, _ = select.select([self._output], [], [], max(deadline - monotonic(), 0))
             if not ready:
-                raise HostError(f"The host gave no answer within {limit:.0f} s.{self._last_words()}")
+                raise HostError(f"The host gave no answer within {limit:.0f} s.{self._output_tail()}")
             count = os.readv(self._output, [rest])
             if count == 0:
-                raise HostError(f"The host has died.{self._last_words()}")
+                raise HostError(f"The host has died.{self._output_tail()}")
             rest = rest[count:]
         return buffer
 
-    def _last_words(self) -> str:
-        """Return the end of what the host printed, if anything."""
+    def _output_tail(self) -> str:
+        """Return the end of the host's output, if any, for an error message."""
         self._printed.seek(0, os.SEEK_END)
         self._printed.seek(max(self._printed.tell() - 2000, 0))
-        words = self._printed.read().decode(errors="replace").strip()
-        return f" It printed: {words}" if words else ""
+        output = self._printed.read().decode(errors="replace").strip()
+        return f" It printed: {output}" if output else ""
 
 
 def _parsed(body: bytearray) -> Any:
     try:
         return json.loads(body)
     except ValueError as error:
-        raise HostError(f"The host's answer is no JSON: {error}.") from None
+        raise HostError(f"The host's answer is not valid JSON: {error}.") from None

@@ -1,7 +1,7 @@
-"""Battles that are played elsewhere, seen as in training: what a server tells a seat becomes view records and masks.
+"""Converts battles on a server into the view records and masks of training.
 
-A host reads the protocol lines and requests of one seat with the very code that it uses for its own battles, so a
-policy that was trained in process meets nothing new on a server.
+A host reads the protocol lines and requests of one seat with the same code as for its own battles, so that a policy
+gets the same inputs on a server as in training.
 """
 
 import base64
@@ -20,38 +20,38 @@ from nemesis.games.pokemon.views import layout
 
 
 @dataclass(frozen=True, slots=True)
-class News:
-    """What the seat of a battle was told since the last time, up to a request that it has to answer."""
+class SeatUpdate:
+    """The lines that a seat received since its last request, and its new request."""
 
     battle: str
     seat: int
     lines: list[str]
     request: dict[str, Any]
-    refusals: int  # choices that were refused since the request before
+    refusals: int  # choices refused since the previous request
 
 
 class Observer:
-    """Follows the battles of one format, any number at once."""
+    """Tracks any number of battles of one format."""
 
     def __init__(self, host: Host) -> None:
-        """Follow battles with a host that was started for their format."""
+        """Use a host that was started for the format."""
         self._host = host
 
-    def observe(self, news: Sequence[News]) -> tuple[npt.NDArray[np.int16], PackedMask]:
-        """Return view records (n, view) and packed masks (n, byte), one row for each of the news."""
-        answer = self._ask("observe", news=[asdict(one) for one in news])
-        view = np.frombuffer(base64.b64decode(answer["views"]), "<i2").reshape(len(news), layout.VIEW_SIZE)
-        mask = np.frombuffer(base64.b64decode(answer["masks"]), np.uint8).reshape(len(news), -1)
+    def observe(self, updates: Sequence[SeatUpdate]) -> tuple[npt.NDArray[np.int16], PackedMask]:
+        """Return view records (n, view) and packed masks (n, byte), one row per update."""
+        answer = self._ask("observe", news=[asdict(one) for one in updates])
+        view = np.frombuffer(base64.b64decode(answer["views"]), "<i2").reshape(len(updates), layout.VIEW_SIZE)
+        mask = np.frombuffer(base64.b64decode(answer["masks"]), np.uint8).reshape(len(updates), -1)
         return view.copy(), mask.copy()
 
     def choices(self, battles: Sequence[str], actions: IntArray) -> list[str]:
-        """Return Showdown's choices for actions (n,) that answer what was observed last in these battles."""
+        """Return Showdown's choices for actions (n,) that answer the last requests of these battles."""
         asked = [{"battle": battle, "action": action} for battle, action in zip(battles, actions.tolist(), strict=True)]
         texts: list[str] = self._ask("choices", actions=asked)
         return texts
 
     def forget(self, battles: Sequence[str]) -> None:
-        """Drop what is known of battles that ended."""
+        """Drop the state of battles that ended."""
         self._ask("forget", battles=list(battles))
 
     def close(self) -> None:
@@ -61,4 +61,4 @@ class Observer:
         try:
             return self._host.ask(question, **details)
         except HostError as error:
-            raise UserError(f"The process that reads the battles was lost. {error}") from None
+            raise UserError(f"The host process that reads the battles failed. {error}") from None

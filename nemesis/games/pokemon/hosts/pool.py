@@ -1,8 +1,8 @@
-"""Many battles at once, in several host processes.
+"""A match pool of battles in several host processes.
 
-Each host has a share of the slots. `recv` takes the hosts in turn, so that while the decisions of one are thought
-about, the others simulate; the order does not depend on who is faster, so that the same seed plays the same battles. A
-host that dies, hangs or answers garbage is replaced, and the matches that it ran are voided.
+Each host has a share of the slots. `recv` returns the hosts in turn: while a policy decides for one, the others
+simulate. The order does not depend on their speed, so that the same seed gives the same battles. A host that dies,
+hangs or sends invalid frames is replaced, and its matches are voided.
 """
 
 import json
@@ -26,19 +26,19 @@ from nemesis.games.pokemon.views import layout
 _log = logging.getLogger(__name__)
 
 _KEPT_RECORDINGS = 2000  # of the matches that ended last
-_MOST_LOSSES = 5  # hosts that may be lost in a row, with no step made, before the pool gives up
+_MAX_LOSSES = 5  # hosts lost in a row, without a step, before the pool fails
 
 
 class Teams(Protocol):
     """Where the teams of a match come from."""
 
     def draw(self, generator: np.random.Generator) -> list[str]:
-        """Return what both seats play with: packed teams, or the seeds from which the simulator draws them."""
+        """Return one string per seat: a packed team, or the seed from which the simulator generates it."""
         ...
 
 
 class _End(NamedTuple):
-    """A match that ended, as the results give it."""
+    """A match that ended."""
 
     match: int
     slot: int
@@ -52,9 +52,9 @@ class BattlePool:
     def __init__(
         self, warm_hosts: WarmHosts, setting: Setting, teams: Teams, hosts: int, seed: int, paired: bool = False
     ) -> None:
-        """Play as many matches as the setting has slots, shared out among so many hosts.
+        """Play the setting's slots, distributed over `hosts` hosts.
 
-        Matches 2k and 2k + 1 of a paired pool have the same teams at the same seats.
+        Matches 2k and 2k + 1 of a paired pool have the same teams in the same seats.
         """
         self._hosts_ready = warm_hosts
         self._setting = setting
@@ -65,10 +65,10 @@ class BattlePool:
         self._first_slot = np.cumsum([0] + [share.slots for share in self._shares])
         self._match = np.arange(setting.slots)
         self._next_match = setting.slots
-        self._free = [list(range(share.slots)) for share in self._shares]  # slots of each host that wait for a match
+        self._free = [list(range(share.slots)) for share in self._shares]  # free slots of each host
         self._in_flight = [False] * len(self._shares)
         self._buffered: list[Step | None] = [None] * len(self._shares)
-        self._voided: list[list[_End]] = [[] for _ in self._shares]  # ended when hosts were lost, not yet told
+        self._voided: list[list[_End]] = [[] for _ in self._shares]  # ended because hosts were lost, not returned yet
         self._turn = 0
         self._delivered: Step | None = None
         self._recordings: OrderedDict[int, dict[str, Any]] = OrderedDict()
@@ -90,7 +90,7 @@ class BattlePool:
             raise RuntimeError("The decisions of the last recv have not been answered.")
         number = self._turn
         step = self._receive(number)
-        ended = self._voided[number] + [self._note_end(number, one) for one in step.ended]
+        ended = self._voided[number] + [self._end_match(number, one) for one in step.ended]
         self._voided[number] = []
         self._delivered = step
         slot = step.slot + self._first_slot[number]
@@ -105,19 +105,19 @@ class BattlePool:
     def send(self, actions: IntArray) -> None:
         step = self._delivered
         if step is None:
-            raise RuntimeError("There are no decisions to answer; recv comes first.")
+            raise RuntimeError("There are no decisions to answer; call recv first.")
         if (illegal := np.flatnonzero(~is_legal(step.mask, actions))).size:
             row = illegal[0]
             match = self._match[step.slot[row] + self._first_slot[self._turn]]
             raise ValueError(f"Action {actions[row]} is not legal in match {match}.")
         self._delivered = None
         replaced = self._in_flight[self._turn] or self._buffered[self._turn] is not None
-        if not replaced:  # else the matches that these actions are for are gone
+        if not replaced:  # otherwise the matches of these actions no longer exist
             self._begin(self._turn, actions)
         self._turn = (self._turn + 1) % len(self._hosts)
 
     def snapshot(self) -> Arrays:
-        self._settle()
+        self._finish_steps()
         hosts = [
             {
                 "matches": self._ask(number, "snapshot")["matches"],
@@ -137,9 +137,9 @@ class BattlePool:
         }
 
     def restore(self, snapshot: Arrays) -> None:
-        self._settle()
+        self._finish_steps()
         if int(snapshot["layout"]) != int(layout.for_host()["version"], 16):
-            raise UserError("These battles were saved with another view record, so they cannot go on here.")
+            raise UserError("These battles were saved with another view layout, so they cannot be resumed.")
         hosts = json.loads(snapshot["hosts"].tobytes())
         if len(hosts) != len(self._hosts):
             raise UserError(f"The saved battles ran in {len(hosts)} hosts; set pokemon.hosts={len(hosts)}.")
@@ -170,21 +170,21 @@ class BattlePool:
         self._hosts = []
 
     def save_replay(self, match: int, folder: Path, names: tuple[str, str]) -> Path:
-        """Play one of the last matches again and write it as a file that a browser shows."""
+        """Replay one of the last matches and write it as a page for a browser."""
         recording = self._recordings.get(match)
         if recording is None:
             raise UserError(
-                f"Match {match} is not among the last {_KEPT_RECORDINGS} that ended, so it cannot be shown."
+                f"Match {match} is not among the last {_KEPT_RECORDINGS} that ended, so it cannot be saved."
             )
         log = self._ask(0, "replay", recording=recording)["log"]
         return write_replay(self._setting.format, log, match, folder, names)
 
     def costs(self) -> list[dict[str, float]]:
-        """Return, for each host, the seconds it spent on each part of the work, and its decisions."""
+        """Return, for each host, the seconds spent in each part of the work, and its decisions."""
         return [self._ask(number, "costs") for number in range(len(self._hosts))]
 
     def _begin(self, number: int, actions: IntArray) -> None:
-        """Let a host go on, with new matches in its free slots."""
+        """Continue a host, with new matches in its free slots."""
         setups = [self._setup(number, slot) for slot in self._free[number]]
         self._free[number] = []
         self._in_flight[number] = True
@@ -200,7 +200,7 @@ class BattlePool:
         return {"slot": slot, "setup": {"seed": seed, "teams": self._teams.draw(generator)}}
 
     def _receive(self, number: int) -> Step:
-        """Return a host's next step; a host that fails is replaced, and the matches that it ran are voided."""
+        """Return a host's next step; a host that fails is replaced, and its matches are voided."""
         step, self._buffered[number] = self._buffered[number], None
         while step is None:
             try:
@@ -216,11 +216,11 @@ class BattlePool:
         _log.warning("Pokémon host %d is replaced and its matches are voided. %s", lost.pid, error)
         lost.close()
         self._losses += 1
-        if self._losses > _MOST_LOSSES:
+        if self._losses > _MAX_LOSSES:
             raise UserError(f"{self._losses} Pokémon hosts in a row were lost. The last one: {error}")
         self._hosts[number] = self._hosts_ready.take([share])[0]
-        if (unread := self._buffered[number]) is not None:  # what had ended before it was lost still counts
-            self._voided[number] += [self._note_end(number, one) for one in unread.ended]
+        if (unread := self._buffered[number]) is not None:  # matches that ended before still count
+            self._voided[number] += [self._end_match(number, one) for one in unread.ended]
             self._buffered[number] = None
         busy = np.setdiff1d(np.arange(share.slots), self._free[number]) + self._first_slot[number]
         self._voided[number] += [_End(int(self._match[slot]), int(slot), -1, EndReason.HOST_LOST) for slot in busy]
@@ -229,8 +229,8 @@ class BattlePool:
         self._free[number] = list(range(share.slots))
         self._begin(number, np.zeros(0, dtype=np.int64))
 
-    def _note_end(self, number: int, one: Ended) -> "_End":
-        """Give the slot of a match that ended to the next match."""
+    def _end_match(self, number: int, one: Ended) -> "_End":
+        """Record a match that ended, and free its slot."""
         slot = one.slot + int(self._first_slot[number])
         match = int(self._match[slot])
         if one.problem:
@@ -244,23 +244,23 @@ class BattlePool:
         return _End(match, slot, one.winner, one.reason)
 
     def _ask(self, number: int, question: str, **details: Any) -> Any:
-        """Ask a host something between two steps; one that fails is replaced, and the new one is asked."""
+        """Send a request to a host between two steps; a host that fails is replaced, and the request repeated."""
         while True:
-            self._settle()
+            self._finish_steps()
             try:
                 return self._hosts[number].ask(question, **details)
             except HostError as error:
                 self._replace(number, error)
 
-    def _settle(self) -> None:
-        """Wait until every host waits for a question."""
+    def _finish_steps(self) -> None:
+        """Wait until all hosts have finished their steps."""
         for number, in_flight in enumerate(self._in_flight):
             if in_flight:
                 self._buffered[number] = self._receive(number)
 
 
 def pair_generator(seed: int, pair: int) -> np.random.Generator:
-    """Return what the teams of a pair of matches are drawn with, whatever was drawn before."""
+    """Return the generator of the teams of a pair of matches, independent of earlier draws."""
     return np.random.default_rng([seed, pair])
 
 

@@ -1,7 +1,7 @@
-"""Saved replays: finished battles as files that a person can watch.
+"""Saved replays: finished battles as HTML pages.
 
-The page is like the one that Pokémon Showdown saves: the battle's log, and the script of its replay viewer, which a
-browser loads from the network to animate the battle. Without a network the page still shows the battle as text.
+A page is like those of Pokémon Showdown: it contains the battle's log and loads Showdown's replay viewer from the
+network. Without a network, the page shows the battle as text.
 """
 
 import html
@@ -37,7 +37,7 @@ h1, .transcript {{ max-width: 1180px; margin: 0 auto 12px; }}
 
 
 def write_replay(battle_format: Format, log: list[str], match: int, folder: Path, names: tuple[str, str]) -> Path:
-    """Write a battle as a page, and as JSON in the form of Showdown's replays; return the path of the page."""
+    """Write a battle as a page, and as JSON in Showdown's replay format; return the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     identity = f"{battle_format.id}-{match}"
     lines = [_named(line, names) for line in log]

@@ -1,7 +1,7 @@
 """Reuse of hosts: a pool that closes returns its hosts, and the next pool takes them.
 
-A host reaches full speed only after about ten seconds of battles (JIT compilation), so ending it with every evaluation
-would be a waste.
+A host reaches full speed only after about ten seconds of battles, because of JIT compilation, so it is not ended with
+every evaluation.
 """
 
 import weakref
@@ -64,7 +64,7 @@ class WarmHosts:
             else:
                 return host
         host.close()
-        raise UserError(f"The Pokémon simulator does not start. {problem}")
+        raise UserError(f"The Pokémon simulator did not start. {problem}")
 
 
 def _close_all(hosts: list[Host]) -> None:
