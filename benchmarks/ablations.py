@@ -17,14 +17,14 @@ from benchmarks.report import Row, option_parser, print_table, run, write_figure
 from nemesis.core.config import build_config
 from nemesis.core.game import Game
 from nemesis.play.matches import Score, play
-from nemesis.play.players import PlayStyle, PolicyPlayer
-from nemesis.play.policy_players import PlayOptions, open_player
+from nemesis.play.players import PolicyPlayer
+from nemesis.play.policy_players import PlayOptions, open_policy_player
 from nemesis.play.scripted import open_opponent, opponent_names
+from nemesis.policies.play_style import PlayStyle
 from nemesis.population.league import open_league
 from nemesis.presets import load_preset
-from nemesis.training.assembly import open_game_of
 from nemesis.training.config import RunConfig
-from nemesis.training.run import train
+from nemesis.training.loop import train
 
 PRESET = "gen1ou"
 UPDATES, QUICK_UPDATES = 120, 4
@@ -42,8 +42,8 @@ TRAINING_VARIANTS: dict[str, tuple[str, ...]] = {
     "smaller half of advantages filtered out": ("learner.advantage_share=0.5",),
 }
 PLAY_VARIANTS: dict[str, PlayOptions] = {
-    "base, last weights": PlayOptions(weights="weights"),
-    f"base, ensemble of {ENSEMBLE}": PlayOptions(ensemble=ENSEMBLE, weights="weights"),
+    "base, last weights": PlayOptions(weights="last"),
+    f"base, ensemble of {ENSEMBLE}": PlayOptions(ensemble=ENSEMBLE, weights="last"),
     "base, temperature 0.3": PlayOptions(PlayStyle(temperature=0.3)),
     "base, temperature 0": PlayOptions(PlayStyle(temperature=0.0)),
     "base, top-p 0.8": PlayOptions(PlayStyle(top_p=0.8)),
@@ -68,7 +68,7 @@ def main() -> None:
         for name, config in configs.items():
             Console().print(f"{name}: training …")
             train(config, _folder(folder, name), open_matchmaker=open_league)
-        game = open_game_of(configs[BASE])
+        game = configs[BASE].open_game()
         matches = QUICK_MATCHES if options.quick else MATCHES
         trained = {name: _player(_folder(folder, name), game, PlayOptions()) for name in TRAINING_VARIANTS}
         played = {
@@ -101,7 +101,7 @@ def _folder(root: Path, name: str) -> Path:
 
 
 def _player(folder: Path, game: Game, play_options: PlayOptions) -> PolicyPlayer:
-    return open_player(folder, game, SLOTS, 0, play_options)
+    return open_policy_player(folder, game, SLOTS, 0, play_options)
 
 
 def _row(name: str, player: PolicyPlayer, base: PolicyPlayer, game: Game, matches: int, seed: int) -> Row:

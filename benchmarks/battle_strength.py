@@ -19,9 +19,9 @@ from nemesis.deploy.pokemon.server_matches import SLOTS, MatchSeries, play_on_se
 from nemesis.games.pokemon.formats import find_format
 from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.settings import PokemonSettings
-from nemesis.play.players import PlayStyle
-from nemesis.play.policy_players import PlayOptions, open_player
-from nemesis.storage.policy_files import SHIPPED, policy_path
+from nemesis.play.policy_players import PlayOptions, open_policy_player
+from nemesis.policies.play_style import PlayStyle
+from nemesis.storage.policies import SHIPPED
 
 BATTLES, QUICK_BATTLES = 1000, 60
 MAX_VOIDED = 0.05  # share of battles
@@ -39,8 +39,9 @@ def main() -> None:
     game = PokemonGame(find_format(options.format), settings)
     battles: int = options.battles or (QUICK_BATTLES if options.quick else BATTLES)
     policy: str = options.policy or f"{SHIPPED}{game.format.id}"
-    play_options = PlayOptions(PlayStyle.wanted(options.temperature, options.top_p), options.ensemble, options.weights)
-    player = open_player(policy_path(policy), game, SLOTS, options.seed, play_options)
+    style = PlayStyle.from_options(options.temperature, options.top_p)
+    play_options = PlayOptions(style, options.ensemble, options.weights)
+    player = open_policy_player(policy, game, SLOTS, options.seed, play_options)
     started = time.monotonic()
     score = play_on_server(game, player, MatchSeries(options.opponent, battles, options.seed))
     seconds = time.monotonic() - started
@@ -96,7 +97,7 @@ def _options() -> argparse.Namespace:
         type=float,
         help="total probability of the likeliest actions that are kept, at temperature 1 unless given",
     )
-    parser.add_argument("--weights", choices=("average", "weights"), default="average", help="of a run or checkpoint")
+    parser.add_argument("--weights", choices=("average", "last"), default="average", help="of a run or checkpoint")
     parser.add_argument("--ensemble", type=int, default=1, help="how many of the last checkpoints of a run play as one")
     return parser.parse_args()
 

@@ -20,18 +20,18 @@ from rich.console import Console
 
 from benchmarks.report import Row, option_parser, print_table, run, write_figures
 from nemesis.core.config import build_config
-from nemesis.core.game import FloatArray, Game
+from nemesis.core.game import BoolArray, FloatArray, Game
+from nemesis.core.masks import unpack_mask
 from nemesis.core.trajectory import Trajectories
 from nemesis.data.dataset import open_dataset
 from nemesis.data.split import Shares, episodes_of
-from nemesis.data.validation import read_validation
+from nemesis.data.validation_data import read_split
 from nemesis.evaluation.run_evaluation import BEST
 from nemesis.evaluation.validation import Predictor, Validation, policy_predictor, validate
 from nemesis.presets import load_preset
-from nemesis.storage.policy_files import load_policy_file
-from nemesis.training.assembly import open_game_of
+from nemesis.storage.policies import find_policy
 from nemesis.training.config import RunConfig
-from nemesis.training.run import train
+from nemesis.training.loop import train
 
 PRESET = "vgc_bc"
 QUICK = ("updates=20", "evaluation.interval=10", "collection.decisions=256")
@@ -81,8 +81,8 @@ def main() -> None:
     }
     settings = [f"data.sources={options.dataset}", f"data.test={TEST_SHARE}"]
     base = build_config(RunConfig, load_preset(options.preset), settings)
-    game = open_game_of(base)
-    test = read_validation(base.data, game, "test")
+    game = base.open_game()
+    test = read_split(base.data, game, "test")
     validations: dict[str, Validation] = {
         name: validate(predict, test, game) for name, predict in _baselines(base, game, options.seed).items()
     }
@@ -91,13 +91,13 @@ def main() -> None:
             folder = (options.runs or Path(temporary)) / name.replace(" ", "-")
             Console().print(f"{name}: training …")
             train(config, folder)
-            policy = load_policy_file(folder / BEST, game)
+            policy = find_policy(folder / BEST).load(game)
             predict = policy_predictor(policy, torch.device("cpu"), config.learner.sequence_length)
             validations[name] = validate(predict, test, game)
     rows = [_row(name, validation) for name, validation in validations.items()]
     print_table(f"{options.dataset}: accuracy on the test split, in %", rows)
     if options.json:
-        write_figures(options.json, {"rows": rows, "decisions": next(iter(validations.values())).known})
+        write_figures(options.json, {"rows": rows, "decisions": next(iter(validations.values())).decisions})
 
 
 def _baselines(config: RunConfig, game: Game, seed: int) -> dict[str, Predictor]:
@@ -106,22 +106,23 @@ def _baselines(config: RunConfig, game: Game, seed: int) -> dict[str, Predictor]
     frequency = _frequency(Path(path), config.data.shares, game)
     greedy = game.scripted["greedy"]
 
-    def uniform(part: Trajectories) -> FloatArray:
-        return np.ones(part.mask.shape, dtype=np.float32)
+    def uniform(_: Trajectories, mask: BoolArray) -> FloatArray:
+        return np.ones(mask.shape, dtype=np.float32)
 
-    def frequent(part: Trajectories) -> FloatArray:
-        return np.broadcast_to(frequency, part.mask.shape)
+    def frequent(_: Trajectories, mask: BoolArray) -> FloatArray:
+        return np.broadcast_to(frequency, mask.shape)
 
-    def scripted(part: Trajectories) -> FloatArray:
-        weight = np.full(part.mask.shape, _UNLIKELY, dtype=np.float32)
-        weight[np.arange(part.decisions), greedy(part.view, part.mask, generator)] = 1.0
+    def scripted(part: Trajectories, mask: BoolArray) -> FloatArray:
+        weight = np.full(mask.shape, _UNLIKELY, dtype=np.float32)
+        weight[np.arange(part.decisions), greedy(part.view, mask, generator)] = 1.0
         return weight
 
-    def predictor(weigh: Callable[[Trajectories], FloatArray]) -> Predictor:
+    def predictor(weigh: Callable[[Trajectories, BoolArray], FloatArray]) -> Predictor:
         def predict(part: Trajectories) -> tuple[FloatArray, FloatArray]:
+            mask = unpack_mask(part.mask, game.spec.actions)
             # Noise breaks ties between equal weights at random.
-            noise = 1 + 1e-4 * generator.random(part.mask.shape, dtype=np.float32)
-            weight = weigh(part) * part.mask * noise
+            noise = 1 + 1e-4 * generator.random(mask.shape, dtype=np.float32)
+            weight = weigh(part, mask) * mask * noise
             log_probs = np.log(np.maximum(weight / weight.sum(axis=1, keepdims=True), 1e-30))
             return log_probs, np.zeros(part.decisions, dtype=np.float32)
 
@@ -144,12 +145,12 @@ def _frequency(path: Path, shares: Shares, game: Game) -> FloatArray:
 
 def _row(name: str, validation: Validation) -> Row:
     def percent(kind: str, count: int) -> float:
-        return round(100 * validation.top[kind][count], 1) if kind in validation.top else float("nan")
+        return round(100 * validation.accuracy[kind][count], 1) if kind in validation.accuracy else float("nan")
 
     def interval(kind: str) -> str:
-        return (
-            "–".join(f"{100 * edge:.1f}" for edge in validation.top1_interval(kind)) if kind in validation.top else "–"
-        )
+        if kind not in validation.accuracy:
+            return "–"
+        return "–".join(f"{100 * edge:.1f}" for edge in validation.accuracy_interval(kind))
 
     return {
         "variant": name,
@@ -162,7 +163,7 @@ def _row(name: str, validation: Validation) -> Row:
         "preview_top5": percent("preview", 5),
         "replacement_top1": percent("replacement", 1),
         "loss": round(validation.loss, 3),
-        "brier": round(validation.brier, 4),
+        "brier": round(validation.brier_error, 4),
         "calibration_error": round(validation.calibration_error, 3),
     }
 

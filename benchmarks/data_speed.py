@@ -33,11 +33,11 @@ from nemesis.data.dataset import open_dataset
 from nemesis.data.feed import Feed
 from nemesis.data.writer import DatasetWriter
 from nemesis.evaluation.dataset_collection import collect
-from nemesis.evaluation.tournament import open_field
+from nemesis.evaluation.entrants import open_entrants
 from nemesis.games import open_game
 from nemesis.learners.behaviour_cloning import BehaviourCloning, BehaviourCloningConfig
+from nemesis.policies.build import build_policy
 from nemesis.policies.config import PolicyConfig, Size
-from nemesis.storage.policy_files import new_policy
 
 GAME = "pokemon:gen9vgc2025regi"
 BATCH = 2048  # decisions
@@ -71,7 +71,7 @@ def main() -> None:
 
 def prepare(game: Game, small: Path, large: Path, seed: int, *, quick: bool) -> int:
     """Record battles, copy them until they fill the buffer many times, and return the number of decisions."""
-    collect(open_field(["random"], GAME, ()), small, matches=30 if quick else 200, seed=seed)
+    collect(open_entrants(["random"], GAME, ()), small, matches=30 if quick else 200, seed=seed)
     shards = open_dataset(small).shards
     recorded = [shard.read(group) for shard in shards for group in range(len(shard.row_groups))]
     with DatasetWriter(large, game.spec) as writer:
@@ -89,7 +89,7 @@ def measure_speed(
 ) -> Row:
     """Alternate blocks of updates from memory and from the feed."""
     torch.manual_seed(seed)
-    policy = new_policy(game, PolicyConfig(size=size))
+    policy = build_policy(game, PolicyConfig(size=size))
     learner = BehaviourCloning(policy, BehaviourCloningConfig(), torch.device("cpu"), seed)
     with closing(_feed(game, path, augment, seed)) as feed:
         kept = [feed.take() for _ in range(updates)]

@@ -15,7 +15,8 @@ from torch import Tensor
 
 from benchmarks.report import MeasurementError, Row, option_parser, print_table, run, write_json
 from nemesis.core.game import Game
-from nemesis.games.pokemon import open_game
+from nemesis.core.masks import unpack_mask
+from nemesis.games.pokemon.game import open_game
 from nemesis.play.players import RandomPlayer
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy, parameter_count
@@ -64,7 +65,7 @@ def _decisions(game: Game, count: int, seed: int) -> tuple[Tensor, Tensor]:
         decisions, _ = pool.recv()
         kept = generator.random(len(decisions)) < 0.2
         views.append(decisions.view[kept])
-        masks.append(decisions.mask[kept])
+        masks.append(unpack_mask(decisions.mask[kept], game.spec.actions))
         pool.send(player.act(decisions).action)
     pool.close()
     chosen = generator.permutation(sum(map(len, views)))[:count]

@@ -1,6 +1,6 @@
 """How close each learner gets to a Nash equilibrium, on games where the distance can be computed.
 
-Every run uses the production path: a preset, `nemesis.training.run.train` and a run directory, from which the curve is
+Every run uses the production path: a preset, `nemesis.training.loop.train` and a run directory, from which the curve is
 read. The algorithms of a game share its preset's matches, network and number of updates. NashConv is the sum over both
 seats of what an exact best response gains. The value at the end of a run counts, not the best during it.
 
@@ -27,7 +27,7 @@ from nemesis.core.config import build_config
 from nemesis.presets import load_preset
 from nemesis.storage.metrics import read_metrics
 from nemesis.training.config import RunConfig
-from nemesis.training.run import train
+from nemesis.training.loop import train
 
 GOALS = {"kuhn": 0.02, "leduc": 0.20, "liars_dice": 0.10, "goofspiel": 0.10}
 """Presets, and the NashConv that the best R-NaD form should reach at the end."""

@@ -46,7 +46,7 @@ SETTINGS = (
 START_LIMIT = 180.0  # seconds
 REPLACEMENT_LIMIT = 5.0
 RECOVERY_LIMIT = 60.0
-BY_PLAY = ("played", "tie", "turn_limit")
+COUNTED = ("played", "tie", "turn_limit", "time_limit")
 HOST_LOST = "host_lost"
 ORPHAN_LIMIT = 2.0
 PROGRAM = "import sys; from nemesis.cli import main; sys.exit(main())"
@@ -188,7 +188,7 @@ def _kill(training: Training, generator: random.Random, number: int) -> Row:
 
 def _matches(state: Mapping[str, Any]) -> dict[str, Any]:
     """Return the matches as the pool and the actors counted them, from the state of a checkpoint."""
-    pool, counts = _unfold(state["opposition"])["pool"], _unfold(state["collection"])["counts"]
+    pool, counts = _unfold(state["matchmaker"])["pool"], _unfold(state["source"])["counts"]
     return {
         **pool["matches"],
         "recorded": sum(sum(sum(seat) for seat in member["record"]) for member in pool["members"]),
@@ -207,8 +207,8 @@ def _lost_since_the_last_learner(rows: Sequence[Row]) -> int:
 def _check(matches: Mapping[str, Any], hosts_lost: int) -> None:
     """Raise if a voided match counts or a played one does not; at least `hosts_lost` matches must be voided."""
     ended: Mapping[str, int] = matches["ended"]
-    by_play = sum(ended.get(reason, 0) for reason in BY_PLAY)
-    if by_play != matches["played"] or sum(ended.values()) - by_play != matches["voided"]:
+    counted = sum(ended.get(reason, 0) for reason in COUNTED)
+    if counted != matches["played"] or sum(ended.values()) - counted != matches["voided"]:
         raise MeasurementError(f"The match counts disagree with the end reasons: {matches}.")
     if ended.get(HOST_LOST, 0) < hosts_lost:
         raise MeasurementError(f"{hosts_lost} matches were lost with their hosts, but not all were voided: {matches}.")

@@ -24,7 +24,7 @@ from nemesis.presets import load_preset
 from nemesis.storage.metrics import read_metrics
 from nemesis.storage.policy_files import read_header
 from nemesis.training.config import RunConfig
-from nemesis.training.run import train
+from nemesis.training.loop import train
 
 PRESET = "vgc"
 UPDATES, QUICK_UPDATES = 100, 2

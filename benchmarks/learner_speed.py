@@ -34,18 +34,18 @@ import torch
 
 from benchmarks.plain_torch import PlainLearner, PlainPlayer, PlainPolicy
 from benchmarks.report import MeasurementError, Row, option_parser, print_table, run, write_json
-from nemesis.core.game import SEATS, Decisions
+from nemesis.core.game import SIDES, Decisions, Game, GameSpec
+from nemesis.core.masks import pack_mask, unpack_mask
 from nemesis.core.trajectory import Trajectories
-from nemesis.games import openspiel
 from nemesis.games.openspiel.encoder import LinearActionHead, VectorEncoder
+from nemesis.games.openspiel.game import open_game
 from nemesis.learners.ppo import PPO, PPOConfig
 from nemesis.learners.rnad import RNaD, RNaDConfig
-from nemesis.play.pairings import MAIN, SELF_PLAY
+from nemesis.play.config import CollectionConfig
 from nemesis.play.players import PolicyPlayer
-from nemesis.play.serial import SerialCollection
 from nemesis.policies.config import PolicyConfig, dimensions
 from nemesis.policies.policy import Policy, parameter_count
-from nemesis.training.config import CollectionConfig, RunConfig
+from nemesis.training.config import RunConfig
 from nemesis.training.run import Run
 
 if TYPE_CHECKING:
@@ -62,6 +62,24 @@ class Size:
     view: int  # numbers
     actions: int
     decisions: int  # per update
+
+    @property
+    def spec(self) -> GameSpec:
+        return GameSpec(
+            name="synthetic",
+            view_size=self.view,
+            actions=self.actions,
+            utility_scale=1.0,
+            view_bytes=4,
+            view_version="synthetic",
+        )
+
+
+class SteppedConfig(RunConfig):
+    """A run whose matches are OpenSpiel states that are stepped one by one."""
+
+    def open_game(self) -> Game:
+        return open_game(GAME, node_limit=0)
 
 
 SIZE = Size(PolicyConfig(size="small", memory="lstm"), view=128, actions=128, decisions=4096)
@@ -93,7 +111,7 @@ def main() -> None:
 def measure_inference(batch: int, rounds: int, seed: int) -> Row:
     """Choose actions with our player and with the plain one."""
     policy, plain = _policies(SIZE, seed)
-    ours, peer = PolicyPlayer(policy, batch, CPU, seed), PlainPlayer(plain, batch, seed)
+    ours, peer = PolicyPlayer(policy, SIZE.spec, batch, CPU, seed), PlainPlayer(plain, batch, seed)
     batches = [_decisions(batch, SIZE, np.random.default_rng([seed, number])) for number in range(8)]
     for decisions in batches:
         choices = ours.act(decisions)
@@ -152,11 +170,7 @@ def measure_loop(peer: "RecurrentPPO", rounds: int, seed: int) -> list[Row]:
         learner=LOOP_LEARNER,
     )
     folder = Path("unused")  # nothing is saved
-    in_arrays, stepped = Run(config, folder), Run(config, folder)
-    game = openspiel.open_game(GAME, node_limit=0)
-    stepped.collection = SerialCollection(
-        config, game, {MAIN: stepped.policy}, CPU, SELF_PLAY, folder, seed, stepped.clock
-    )
+    in_arrays, stepped = Run(config, folder), Run(SteppedConfig(**dict(config)), folder)
     own_size, peer_size = parameter_count(stepped.policy), parameter_count(peer.policy)
     if abs(own_size / peer_size - 1) > 0.03:
         raise MeasurementError(
@@ -165,9 +179,9 @@ def measure_loop(peer: "RecurrentPPO", rounds: int, seed: int) -> list[Row]:
 
     def ours(loop: Run) -> Work:
         def work() -> int:
-            before = loop.collection.counts.decisions
+            before = loop.decisions
             loop.step()
-            return loop.collection.counts.decisions - before
+            return loop.decisions - before
 
         return work
 
@@ -236,32 +250,33 @@ def _decisions(count: int, size: Size, generator: np.random.Generator) -> Decisi
     return Decisions(
         match=np.arange(count),
         slot=np.arange(count),
-        seat=generator.integers(SEATS, size=count),
+        seat=generator.integers(SIDES, size=count),
         view=generator.standard_normal((count, size.view), dtype=np.float32),
-        mask=mask,
+        mask=pack_mask(mask),
     )
 
 
 def _trajectories(size: Size, sequence_length: int, state_size: int, generator: np.random.Generator) -> Trajectories:
     """Return about as many decisions as an update takes, in episodes of uniformly random play."""
-    matches = size.decisions // (30 * SEATS)
-    lengths = np.repeat(generator.integers(20, 41, size=matches), SEATS)
+    matches = size.decisions // (30 * SIDES)
+    lengths = np.repeat(generator.integers(20, 41, size=matches), SIDES)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     count = int(offsets[-1])
     decisions = _decisions(count, size, generator)
+    mask = unpack_mask(decisions.mask, size.actions)
     position = np.arange(count) - np.repeat(offsets[:-1], lengths)  # within the episode
     memory_row = np.flatnonzero((position > 0) & (position % sequence_length == 0))
     return Trajectories(
         view=decisions.view,
         mask=decisions.mask,
-        action=np.argmax(decisions.mask * generator.random(decisions.mask.shape), axis=1),
-        log_prob=-np.log(decisions.mask.sum(axis=1)).astype(np.float32),
+        action=np.argmax(mask * generator.random(mask.shape), axis=1),
+        log_prob=-np.log(mask.sum(axis=1)).astype(np.float32),
         value=generator.uniform(-0.1, 0.1, count).astype(np.float32),
         version=np.zeros(count, dtype=np.int64),
-        tick=SEATS * position,
+        tick=SIDES * position,
         offsets=offsets,
-        match=np.repeat(np.arange(matches), SEATS),
-        seat=np.tile(np.arange(SEATS), matches),
+        match=np.repeat(np.arange(matches), SIDES),
+        seat=np.tile(np.arange(SIDES), matches),
         result=generator.uniform(-1, 1, len(lengths)).astype(np.float32),
         memory_row=memory_row,
         memory=0.1 * generator.standard_normal((len(memory_row), state_size), dtype=np.float32),

@@ -14,13 +14,14 @@ from rich.console import Console
 from benchmarks.report import Row, option_parser, print_table, run, write_figures
 from nemesis.core.config import build_config
 from nemesis.deploy.pokemon.poke_env_opponent import PREFIX
-from nemesis.evaluation import dataset_collection as collecting
-from nemesis.evaluation import tournament
+from nemesis.deploy.pokemon.remote_players import REMOTE_PLAYERS
+from nemesis.evaluation.dataset_collection import collect
+from nemesis.evaluation.entrants import open_entrants
+from nemesis.evaluation.tournament import run_tournament
 from nemesis.play.matches import Score
-from nemesis.play.policy_players import PlayOptions
 from nemesis.presets import load_preset
 from nemesis.training.config import RunConfig
-from nemesis.training.run import train
+from nemesis.training.loop import train
 
 GAME = "pokemon:gen1ou"
 PLAYERS = ("random", "max_power", "greedy", "shipped:gen1ou")
@@ -63,11 +64,9 @@ def main() -> None:
 
 
 def _record(path: Path, quick: bool, seed: int) -> Path:
-    field = tournament.open_field(PLAYERS, GAME, (), PlayOptions())
+    entrants = open_entrants(PLAYERS, GAME, ())
     console = Console()
-    card = collecting.collect(
-        field, path, matches=QUICK_RECORDED if quick else RECORDED, seed=seed, report=console.print
-    )
+    card = collect(entrants, path, matches=QUICK_RECORDED if quick else RECORDED, seed=seed, report=console.print)
     console.print(f"{card.summary.total.decisions:,} decisions of {card.summary.total.battles:,} battles.")
     return path
 
@@ -87,8 +86,8 @@ def _row(name: str, runs: dict[str, Path], matches: int, seed: int) -> Row:
     opponents = [OPPONENT, "greedy", *([] if name == base else [str(runs[base])])]
     scores: list[Score] = []
     for opponent in opponents:
-        field = tournament.open_field([str(runs[name]), opponent], None, (), PlayOptions())
-        (pair,) = tournament.run_tournament(field, matches=matches, seed=seed).pairs
+        entrants = open_entrants([str(runs[name]), opponent], None, (), remote_players=[REMOTE_PLAYERS])
+        (pair,) = run_tournament(entrants, matches=matches, seed=seed).pairs
         scores.append(pair.score)
     return {
         "learner": name,

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nemesis.core.game import SEATS, Decisions, FloatArray, IntArray
+from nemesis.core.game import SIDES, Decisions, FloatArray, IntArray
+from nemesis.core.masks import PackedMask, unpack_mask
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners.ppo import PPOConfig
 from nemesis.learners.rnad import RNaDConfig
@@ -34,6 +35,10 @@ class PlainPolicy(nn.Module):
         self.head_norm = nn.LayerNorm(width)
         self.policy_head = nn.Linear(width, actions)
         self.value_head = nn.Linear(width, 1)
+
+    def legal(self, packed: PackedMask) -> Tensor:
+        """Return packed masks (n, byte) as (n, action)."""
+        return torch.from_numpy(unpack_mask(packed, self.policy_head.out_features))
 
     def step(self, view: Tensor, mask: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return log-probabilities (n, action), values (n,), hidden and cell (n, width) of single decisions."""
@@ -60,14 +65,14 @@ class PlainPlayer:
     def __init__(self, policy: PlainPolicy, slots: int, seed: int) -> None:
         width = policy.lstm.hidden_size
         self.policy = policy
-        self.hidden = torch.zeros(slots * SEATS, width)
-        self.cell = torch.zeros(slots * SEATS, width)
+        self.hidden = torch.zeros(slots * SIDES, width)
+        self.cell = torch.zeros(slots * SIDES, width)
         self.generator = torch.Generator().manual_seed(seed)
 
     @torch.inference_mode()
     def act(self, decisions: Decisions) -> tuple[IntArray, FloatArray, FloatArray]:
-        place = torch.from_numpy(decisions.slot * SEATS + decisions.seat)
-        view, mask = torch.from_numpy(decisions.view), torch.from_numpy(decisions.mask)
+        place = torch.from_numpy(decisions.slot * SIDES + decisions.seat)
+        view, mask = torch.from_numpy(decisions.view), self.policy.legal(decisions.mask)
         hidden, cell = self.hidden.index_select(0, place), self.cell.index_select(0, place)
         log_probs, value, hidden, cell = self.policy.step(view, mask, hidden, cell)
         self.hidden.index_copy_(0, place, hidden)
@@ -98,7 +103,7 @@ class PlainLearner:
 
     def update(self, trajectories: Trajectories) -> None:
         config = self.config
-        batch = _Padded(trajectories, config.sequence_length)
+        batch = _Padded(trajectories, self.policy.legal(trajectories.mask), config.sequence_length)
         advantage = torch.from_numpy(_advantages(trajectories, config.advantage_lambda))
         target = advantage + torch.from_numpy(trajectories.value)
         average = batch.log_probs(self.average) if isinstance(config, RNaDConfig) else None
@@ -144,9 +149,9 @@ class PlainLearner:
 class _Padded:
     """Trajectories as tensors, cut into sequences."""
 
-    def __init__(self, trajectories: Trajectories, limit: int) -> None:
+    def __init__(self, trajectories: Trajectories, mask: Tensor, limit: int) -> None:
         self.view = torch.from_numpy(trajectories.view)
-        self.mask = torch.from_numpy(trajectories.mask)
+        self.mask = mask
         self.action = torch.from_numpy(trajectories.action)
         self.log_prob = torch.from_numpy(trajectories.log_prob)
         offsets = trajectories.offsets

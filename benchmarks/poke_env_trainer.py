@@ -29,9 +29,11 @@ from poke_env.player import BattleOrder, Player
 from benchmarks.poke_env_client import AnyTeam
 from benchmarks.poke_env_views import ArrayWriter
 from nemesis.core.config import build_config
+from nemesis.core.masks import pack_mask
 from nemesis.core.trajectory import Trajectories
 from nemesis.games.pokemon.formats import find_format
-from nemesis.training.assembly import build_learner, build_policy, open_game_of
+from nemesis.policies.build import build_policy
+from nemesis.training.assembly import build_learner
 from nemesis.training.config import RunConfig
 
 _KEPT = 200  # finished battles; poke-env would keep all
@@ -63,8 +65,7 @@ class Trainer:
         battle_format = find_format(config.game.removeprefix("pokemon:"))
         self._writer = ArrayWriter(battle_format.slots, battle_format.brought)
         self._config = config
-        game = open_game_of(config)
-        self._policy = build_policy(config, game)
+        self._policy = build_policy(config.open_game(), config.policy)
         self._learner = build_learner(self._policy, config, torch.device("cpu"), 0, lambda _: [])
         self._requests: list[_Request] = []
         self._request_came = asyncio.Event()
@@ -121,7 +122,7 @@ class Trainer:
         total, count = sum(lengths), len(finished)
         trajectories = Trajectories(
             view=np.stack([view for episode, _ in finished for view in episode.view]),
-            mask=np.stack([mask for episode, _ in finished for mask in episode.mask]),
+            mask=pack_mask(np.stack([mask for episode, _ in finished for mask in episode.mask])),
             action=np.array([action for episode, _ in finished for action in episode.action]),
             log_prob=np.array([number for episode, _ in finished for number in episode.log_prob], dtype=np.float32),
             value=np.array([number for episode, _ in finished for number in episode.value], dtype=np.float32),

@@ -17,7 +17,7 @@ import torch
 
 from benchmarks.pokemon_speed import memory, open_pool, random_actions
 from benchmarks.report import MeasurementError, option_parser, print_table, run, write_figures
-from nemesis.core.game import EndReason, by_play
+from nemesis.core.game import EndReason, is_counted
 from nemesis.games.pokemon.formats import find_format
 from nemesis.games.pokemon.hosts.pool import BattlePool
 
@@ -96,7 +96,7 @@ def soak(pool: BattlePool, battles: int, seed: int) -> tuple[list[Sample], Count
 
 def check(growth: dict[str, float], reasons: Counter[EndReason], kept_hosts: bool) -> None:
     """Raise if memory grows, a battle was voided or a host was lost."""
-    voided = {reason: count for reason, count in reasons.items() if not by_play(np.array([reason]))[0]}
+    voided = {reason: count for reason, count in reasons.items() if not is_counted(np.array([reason]))[0]}
     if voided:
         listed = ", ".join(f"{count} by {reason.name.lower().replace('_', ' ')}" for reason, count in voided.items())
         raise MeasurementError(f"Battles were voided: {listed}. See the log above.")

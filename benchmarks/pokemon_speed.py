@@ -7,10 +7,10 @@ Each side uses the whole machine, the same teams and uniformly random legal acti
               arrays: the view record and the legal mask
 A decision is one answer of one seat to one request. Speeds are per second of wall time, after a warm-up.
 
-The limit is the simulator alone on one core, stock and overlaid, with nothing tracked, encoded or sent (host/tools/speed.js,
-per CPU second of the simulator itself). The share of the limit is that of a pool with one host, per second of wall time
-and per CPU second of that host. The costs are the parts of that host's wall time; `waiting` is the time in which it
-waits for actions.
+The limit is the simulator alone on one core, stock and overlaid, with nothing tracked, encoded or sent
+(host/tools/speed.js, per CPU second of the simulator itself). The share of the limit is that of a pool with one host,
+per second of wall time and per CPU second of that host. The costs are the parts of that host's wall time; `waiting` is
+the time in which it waits for actions.
 """
 
 import json
@@ -38,12 +38,13 @@ from benchmarks.report import (
     warn_if_busy,
     write_figures,
 )
-from nemesis.core.game import BoolArray, IntArray, MatchPool, by_play
+from nemesis.core.game import IntArray, MatchPool, is_counted
+from nemesis.core.masks import PackedMask, unpack_mask
 from nemesis.games.pokemon.formats import find_format
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.node import find_node, installed_host
 from nemesis.games.pokemon.hosts.pool import BattlePool
 from nemesis.games.pokemon.hosts.warm_hosts import WarmHosts
+from nemesis.games.pokemon.node import find_node, installed_host
 from nemesis.games.pokemon.settings import PokemonSettings
 from nemesis.games.pokemon.teams.team_sets import load_team_set
 
@@ -132,8 +133,9 @@ def measure(battle_format: str, budget: Budget, seed: int) -> dict[str, Any]:
     }
 
 
-def random_actions(mask: BoolArray, generator: np.random.Generator) -> IntArray:
-    """Return a legal action (n,) for each row of the mask (n, action), uniformly at random."""
+def random_actions(packed: PackedMask, generator: np.random.Generator) -> IntArray:
+    """Return a legal action (n,) for each row of the packed mask (n, byte), uniformly at random."""
+    mask = unpack_mask(packed, 8 * packed.shape[1])
     legal = np.count_nonzero(mask, axis=1)
     chosen = np.floor(generator.random(len(mask)) * legal).astype(np.int64)
     first = np.cumsum(legal) - legal
@@ -189,7 +191,7 @@ def _play(pool: MatchPool, generator: np.random.Generator, seconds: float) -> tu
         waiting, ended = pool.recv()
         pool.send(random_actions(waiting.mask, generator))
         decisions += len(waiting)
-        played = int(by_play(ended.end_reason).sum())
+        played = int(is_counted(ended.end_reason).sum())
         battles += played
         voided += len(ended) - played
     return decisions, battles, voided

@@ -9,7 +9,7 @@ from time import process_time
 
 from benchmarks.report import Row, option_parser, print_table, run, write_json
 from nemesis.core.game import MatchPool
-from nemesis.games.openspiel import open_game
+from nemesis.games.openspiel.game import open_game
 from nemesis.play.players import RandomPlayer
 
 GAMES = (

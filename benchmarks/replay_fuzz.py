@@ -17,12 +17,13 @@ import numpy as np
 
 from benchmarks.replay_round_trip import FORMATS, play
 from benchmarks.report import MeasurementError, option_parser, print_table, run, write_json
+from nemesis.core.replays import ReplayError, ReplayLog
 from nemesis.games import open_game
 from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.hosts.host_process import HostError
-from nemesis.games.pokemon.replays.reading import ReplayBattle, ReplayError, ReplayReader
-from nemesis.games.pokemon.replays.sources import Replay, ReplaySources
-from nemesis.games.pokemon.replays.usage import Usage
+from nemesis.games.pokemon.replays.reading import ReplayBattle, ReplayReader
+from nemesis.games.pokemon.replays.sources import ReplaySources
+from nemesis.games.pokemon.replays.usage import total_usage
 
 LOGS, QUICK_LOGS = 100_000, 1000
 _LOGS_PER_FILE = 10
@@ -64,9 +65,7 @@ def fuzz(name: str, logs: int, seed: int) -> dict[str, object]:
     files: Counter[str] = Counter()
     started = perf_counter()
     with closing(game.replay_reader()) as reader, tempfile.TemporaryDirectory() as folder:
-        usage = Usage()
-        usage.add(reader.usage(texts))
-        reader.complete(usage.usual())
+        reader.impute(total_usage([reader.usage(texts)]))
         originals = list(zip(map(str, played), texts, strict=True))
         before = [_summary(result) for result in reader.read(originals)]
         for first in range(0, logs, _BATCH):
@@ -74,7 +73,7 @@ def fuzz(name: str, logs: int, seed: int) -> dict[str, object]:
             for _ in range(len(batch) // _LOGS_PER_FILE):
                 found = _parts(mutated_file(texts, Path(folder), generator))
                 files["parts"] += len(found)
-                replays = [(part.id, part.log) for part in found if isinstance(part, Replay)]
+                replays = [(part.id, part.text) for part in found if isinstance(part, ReplayLog)]
                 files["replays"] += len(replays)
                 batch += replays
             _read(reader, batch, name, outcomes)
@@ -105,7 +104,7 @@ def _read(reader: ReplayReader, batch: list[tuple[str, str]], name: str, outcome
             _check(result)
 
 
-def _parts(file: Path) -> list[Replay | ReplayError]:
+def _parts(file: Path) -> list[ReplayLog | ReplayError]:
     try:
         return list(ReplaySources([file]))
     except Exception as error:

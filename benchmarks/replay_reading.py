@@ -13,9 +13,9 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks.report import MeasurementError, option_parser, print_table, run, write_json
+from nemesis.core.replays import ReplayError
 from nemesis.games import open_game
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.replays.reading import ReplayError
 
 _BATCH = 100
 _QUICK = 300  # logs of each file

@@ -39,12 +39,14 @@ import numpy as np
 from benchmarks.replay_comparison import Comparison, Row
 from benchmarks.report import MeasurementError, option_parser, print_table, run, write_json
 from nemesis.core.game import BoolArray
+from nemesis.core.masks import unpack_mask
+from nemesis.core.replays import ReplayError
 from nemesis.games import open_game
 from nemesis.games.pokemon.dex.tables import vocabulary
 from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.hosts.pool import BattlePool
-from nemesis.games.pokemon.replays.reading import Read, ReplayBattle, ReplayError, ReplayReader, SeatDecisions
-from nemesis.games.pokemon.replays.usage import Usage
+from nemesis.games.pokemon.replays.reading import Read, ReplayBattle, ReplayReader, SeatDecisions
+from nemesis.games.pokemon.replays.usage import total_usage
 from nemesis.games.pokemon.settings import PokemonSettings
 from nemesis.games.pokemon.views import layout
 from nemesis.games.pokemon.views.actions import action_space
@@ -181,9 +183,7 @@ def round_trip(variant: Variant, battles: int, seed: int) -> dict[str, Tally]:
     untimed = {match: _TIME_STAMPS.sub("", log) for match, log in logs.items()}
     with closing(game.replay_reader()) as reader:
         told = _read_back(reader, logs, truths, game)
-        usage = Usage()
-        usage.add(reader.usage(list(logs.values())))
-        reader.complete(usage.usual())
+        reader.impute(total_usage([reader.usage(list(logs.values()))]))
         completed = _read_back(reader, logs, truths, game)
         return {"told": told, "completed": completed, "untimed": _read_back(reader, untimed, truths, game)}
 
@@ -215,16 +215,17 @@ def play(
                 if returns.any():  # it was completed
                     page = pool.save_replay(match, folder, ("One", "Other"))
                     logs[match] = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))["log"]
-            actions = np.argmax(generator.random(waiting.mask.shape) * waiting.mask, axis=1)
+            mask = unpack_mask(waiting.mask, game.spec.actions)
+            actions = np.argmax(generator.random(mask.shape) * mask, axis=1)
             is_scripted = (waiting.match % 2 == 0) & (waiting.seat == waiting.match // 2 % 2)
             if is_scripted.any():
-                actions[is_scripted] = scripted(waiting.view[is_scripted], waiting.mask[is_scripted], generator)
+                actions[is_scripted] = scripted(waiting.view[is_scripted], mask[is_scripted], generator)
             for row, action in enumerate(actions.tolist()):
                 decisions = truths.setdefault((int(waiting.match[row]), int(waiting.seat[row])), [])
                 if waiting.view[row, refusals]:
                     decisions[-1] = replace(decisions[-1], action=action)
                 else:
-                    decisions.append(Truth(waiting.view[row].copy(), waiting.mask[row].copy(), action))
+                    decisions.append(Truth(waiting.view[row].copy(), mask[row].copy(), action))
             pool.send(actions)
     return truths, logs
 

@@ -33,7 +33,7 @@ def families() -> Mapping[str, Family]:
         try:
             family = point.load()
             if not isinstance(family, Family):
-                raise TypeError(f"it is a {type(family).__name__}, not a nemesis.core.family.Family")  # noqa: TRY301
+                raise TypeError(f"it is a {type(family).__name__}, not a nemesis.core.family.Family")
         except Exception as error:  # somebody else's code
             _log.warning("The game family '%s' (%s) cannot be loaded: %s", point.name, point.value, error)
             continue

@@ -63,8 +63,8 @@ class RewardShaping:
         weights = {**own, **config.weights}
         if not weights:
             raise UserError(
-                f"reward.kind={config.kind} needs potentials, and {game.spec.name} has none; use reward.kind=sparse, or "
-                "name a function of your own in reward.weights as module:attribute."
+                f"reward.kind={config.kind} needs potentials, and {game.spec.name} has none; use reward.kind=sparse, "
+                "or name a function of your own in reward.weights as module:attribute."
             )
         self._weights = np.array([weights[name] for name in (*own, *self._imported)], dtype=np.float32)
 

@@ -1,4 +1,4 @@
-"""The collector: plays the matches of one pool and returns the episodes of learning players."""
+"""The collector: plays the matches of one pool (the rollouts) and hands over the episodes of those that learn."""
 
 from collections.abc import Mapping
 from time import perf_counter

@@ -1,8 +1,8 @@
 """One run: its policy, learner, source of experience and matchmaker, and how they are saved and restored.
 
-With a source in the run's own process, everything comes in a fixed order, and all that the next step depends on, matches
-in flight included, is in the checkpoint: a run that was killed and resumed ends in the same weights as one that was not.
-With actors beside the learner, matches in flight start again, and everything else continues.
+With a source in the run's own process, everything comes in a fixed order, and all that the next step depends on is in
+the checkpoint, matches in flight included: a run that was killed and resumed ends in the same weights as one that was
+not. With actors beside the learner, matches in flight start again, and everything else continues.
 """
 
 import logging

@@ -19,6 +19,7 @@ from nemesis.actors.parallel import ParallelSource
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
 from nemesis.core.interrupts import StoppedError
+from nemesis.core.masks import is_legal
 from nemesis.learners.batch import to_batch
 from nemesis.play.pairings import MAIN, Pairing, Pairings, PlayerSource
 from nemesis.training.config import RunConfig
@@ -76,7 +77,7 @@ def test_actors_hand_over_whole_episodes_of_the_published_weights(tmp_path: Path
             assert episodes.decisions >= 512
             assert episodes.version.max() <= version
             assert set(np.unique(episodes.result)) <= set(np.linspace(-1, 1, 27).astype(np.float32))
-            assert np.all(episodes.mask[np.arange(episodes.decisions), episodes.action])
+            assert is_legal(episodes.mask, episodes.action).all()
             state = torch.zeros(episodes.decisions, 0)
             with torch.no_grad():
                 view, mask = torch.from_numpy(episodes.view), torch.from_numpy(episodes.mask)
@@ -86,7 +87,7 @@ def test_actors_hand_over_whole_episodes_of_the_published_weights(tmp_path: Path
         assert collection.counts.matches > 100
 
 
-def test_new_weights_and_lineups_reach_the_actors(tmp_path: Path):
+def test_new_weights_and_pairings_reach_the_actors(tmp_path: Path):
     with collecting(tmp_path) as (run, collection):
         collection.collect(512)
         with torch.no_grad():
@@ -95,15 +96,15 @@ def test_new_weights_and_lineups_reach_the_actors(tmp_path: Path):
         collection.publish(MAIN, run.policy, 5)
         collection.follow(Pairings((Pairing(SELF, PlayerSource("scripted", "random"), 1.0),)))
 
-        def are_obeyed() -> bool:
+        def are_used() -> bool:
             experience = collection.collect(512)
             opponent = PlayerSource("scripted", "random")
             if set(experience.episodes[MAIN].version.tolist()) != {5} or opponent not in experience.outcomes.players:
                 return False
-            of_rival = experience.outcomes.player == experience.outcomes.players.index(opponent)
-            return bool(np.all(of_rival.sum(axis=1) == 1))
+            of_opponent = experience.outcomes.player == experience.outcomes.players.index(opponent)
+            return bool(np.all(of_opponent.sum(axis=1) == 1))
 
-        wait_until(lambda: all(are_obeyed() for _ in range(3)), 30)
+        wait_until(lambda: all(are_used() for _ in range(3)), 30)
 
 
 def test_a_run_with_actors_learns_and_leaves_nobody_behind(tmp_path: Path):
@@ -202,12 +203,12 @@ def _by_all_actors(collection: ParallelSource) -> list[tuple[int, int]]:
     return played
 
 
-def test_an_actor_that_dies_while_the_learner_is_busy_elsewhere_is_replaced_by_a_look(tmp_path: Path):
+def test_an_actor_that_dies_while_the_learner_is_busy_is_replaced_by_supervision(tmp_path: Path):
     with collecting(tmp_path) as (_, collection):
         collection.collect(512)
         target = collection.pids[0]
         os.kill(target, signal.SIGKILL)
-        wait_until(lambda: collection.tend() or target not in collection.pids, 5)
+        wait_until(lambda: collection.supervise() or target not in collection.pids, 5)
         assert all(alive(pid) for pid in collection.pids)
 
 
@@ -218,14 +219,14 @@ def test_what_an_actor_handed_over_before_it_died_is_not_lost(tmp_path: Path):
         played = collection.counts.matches
         (target,) = collection.pids
         os.kill(target, signal.SIGKILL)
-        wait_until(lambda: collection.tend() or target not in collection.pids, 5)
+        wait_until(lambda: collection.supervise() or target not in collection.pids, 5)
         assert collection.counts.matches == played  # counted when they are collected, not before
         episodes = collection.collect(512).episodes[MAIN]
         assert {match >> 40 for match in episodes.match.tolist()} == first
         assert collection.counts.matches >= played + len(set(episodes.match.tolist()))
 
 
-def test_matches_of_a_batch_that_was_left_off_are_not_counted(tmp_path: Path):
+def test_matches_of_an_interrupted_batch_are_not_counted(tmp_path: Path):
     with collecting(tmp_path) as (_, collection):
         collection.collect(512)
         before = collection.counts.state()
@@ -235,7 +236,7 @@ def test_matches_of_a_batch_that_was_left_off_are_not_counted(tmp_path: Path):
         assert collection.counts.state() == before
 
 
-def test_a_sentence_of_an_actor_reaches_the_person_by_a_look_too(tmp_path: Path):
+def test_supervision_raises_the_failure_of_an_actor_too(tmp_path: Path):
     with collecting(tmp_path, "collection.actors=1") as (_, collection):
         collection.collect(512)
         (target,) = collection.pids
@@ -243,11 +244,11 @@ def test_a_sentence_of_an_actor_reaches_the_person_by_a_look_too(tmp_path: Path)
         time.sleep(0.5)
         wait_until(lambda: not alive(target), 10)
         with pytest.raises(UserError, match=r"There is no policy at .*missing\.safetensors"):
-            collection.tend()
+            collection.supervise()
 
 
-def test_an_actor_that_stands_still_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(parallel, "_STANDSTILL", 2.0)
+def test_an_actor_that_hangs_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(parallel, "_HANG_LIMIT", 2.0)
     with collecting(tmp_path, "collection.actors=1") as (_, collection):
         collection.collect(512)
         (target,) = collection.pids
@@ -298,7 +299,7 @@ def test_when_the_learner_is_killed_no_process_outlives_it_and_the_run_goes_on(t
     path = tmp_path / "run"
     process = started_run(path)
     family = children(process.pid)
-    assert len(family) >= 3  # two actors and whoever starts them
+    assert len(family) >= 3  # two actors and the process that starts them
     process.kill()
     process.wait()
     assert wait_until(lambda: not any(alive(pid) for pid in family), 2.0) < 2.0

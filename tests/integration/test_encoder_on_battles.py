@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from nemesis.core.masks import unpack_mask
 from nemesis.games import open_game
 from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.views.layout import FOE, OWN, PHASES, POKEMON, POSITION, cut
@@ -28,7 +29,7 @@ def played(name: str) -> tuple[PokemonGame, np.ndarray, np.ndarray]:
     for _ in range(60):
         decisions, _ = pool.recv()
         views.append(decisions.view.copy())
-        masks.append(decisions.mask.copy())
+        masks.append(unpack_mask(decisions.mask, game.spec.actions))
         pool.send(player.act(decisions).action)
     pool.close()
     return game, np.concatenate(views), np.concatenate(masks)

@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -27,30 +28,135 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def nemesis(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"PYTHONPATH": str(PAGE.parents[1])}
-    command = [sys.executable, "-m", "nemesis", *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
+DRIVER = """
+import contextlib, io, json, sys
+from nemesis.cli import main
+
+done = []
+for arguments in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        code = main(arguments)
+    done.append([code, out.getvalue(), err.getvalue()])
+print(json.dumps(done))
+"""
+
+
+def run(folder: Path, *commands: Sequence[str]) -> list[tuple[int, str, str]]:
+    """Run commands in the folder, one after the other in one process: exit code, output and errors of each."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(PAGE.parents[1]), str(folder)])}
+    command = [sys.executable, "-c", DRIVER, json.dumps(commands)]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return [tuple(one) for one in json.loads(done.stdout)]
 
 
 def test_every_command_of_the_page_works(folder: Path):
-    commands = [line for text in blocks("sh") for line in text.splitlines() if line]
-    assert len(commands) == 5
-    for command in commands:
-        program, *arguments = shlex.split(command)
-        assert program == "nemesis"
-        done = nemesis(folder, *arguments)
-        assert done.returncode == 0, done.stderr + done.stdout
-        if arguments[0] == "evaluate":
-            assert "runs/first against copycat:beat_last: win rate" in done.stderr
+    commands = [shlex.split(line) for text in blocks("sh") for line in text.splitlines() if line]
+    assert [program for program, *_ in commands] == ["nemesis"] * 5
+    for (code, out, errors), (_, name, *_) in zip(run(folder, *(rest for _, *rest in commands)), commands, strict=True):
+        assert code == 0, errors + out
+        if name == "evaluate":
+            assert "runs/first against copycat:beat_last: win rate" in errors
     lines = [json.loads(line) for line in (folder / "runs" / "fourth" / "metrics.jsonl").read_text().splitlines()]
     assert lines[-1]["learner/seen"] > 0
 
-    refused = nemesis(folder, "resume", "runs/first", "updates=21")
-    assert refused.returncode == 2
-    assert "names code to import: rps:RockPaperScissors" in refused.stderr
-    assert "--allow-imports" in refused.stderr
-    assert nemesis(folder, "resume", "runs/first", "updates=21", "--allow-imports").returncode == 0
-    exported = nemesis(folder, "export", "runs/first", "mine.safetensors", "--allow-imports")
-    assert exported.returncode == 0, exported.stderr
-    assert "names code to import" in nemesis(folder, "evaluate", "mine.safetensors").stderr
+    refused, resumed, exported, unknown = run(
+        folder,
+        ("resume", "runs/first", "updates=21"),
+        ("resume", "runs/first", "updates=21", "--allow-imports"),
+        ("export", "runs/first", "mine.safetensors", "--allow-imports"),
+        ("evaluate", "mine.safetensors"),
+    )
+    assert refused[0] == 2
+    assert "names code to import: rps:RockPaperScissors" in refused[2]
+    assert "--allow-imports" in refused[2]
+    assert resumed[0] == 0
+    assert exported[0] == 0, exported[2]
+    assert "names code to import" in unknown[2]
+
+
+def test_an_installed_package_brings_a_family_with_its_settings_commands_and_checks(folder: Path):
+    """What pip would install: a module, and metadata that names an entry point."""
+    (folder / "board_games.py").write_text(FAMILY, encoding="utf-8")
+    information = folder / "board_games-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: board-games\nVersion: 1.0\n", encoding="utf-8")
+    (information / "entry_points.txt").write_text("[nemesis.games]\nboard = board_games:FAMILY\n", encoding="utf-8")
+    (folder / "board.yaml").write_text(
+        (folder / "first.yaml").read_text().replace("rps:RockPaperScissors", "board:rps")
+    )
+    fields, trained, resumed, command, doctor, exported, refused, unknown = run(
+        folder,
+        ("config", "fields", "board"),
+        ("train", "board.yaml", "updates=2", "board.rounds=2", "--run", "runs/board"),
+        ("resume", "runs/board", "updates=3"),
+        ("board", "count", "2"),
+        ("doctor",),
+        ("export", "runs/board", "rps.txt", "--format", "text"),
+        ("export", "runs/board", "rps.txt", "--format", "binary"),
+        ("train", "board.yaml", "game=cards:rps"),
+    )
+    assert "board.rounds" in fields[1], fields[2]
+    assert trained[0] == 0, trained[2]
+    assert resumed[0] == 0, resumed[2]  # a registered family needs no permission
+    assert "played 2 rounds" in command[1]
+    assert "board games" in doctor[1]
+    assert exported[1].strip() == "rps.txt: board:rps after update 3"
+    assert "cannot be exported as binary, only as safetensors, text" in refused[2]
+    assert unknown[0] == 2
+    assert "There is no module 'cards'" in unknown[2]
+
+
+FAMILY = """
+from pydantic import Field
+
+from nemesis.core.family import Family
+from nemesis.core.settings import Settings
+
+
+class BoardSettings(Settings):
+    rounds: int = Field(3, ge=1, description="rounds of a match")
+
+
+def open_game(name, settings):
+    import dataclasses
+    import rps
+
+    rps.ROUNDS = (settings or BoardSettings()).rounds
+    game = rps.RockPaperScissors()
+    game.spec = dataclasses.replace(game.spec, name=f"board:{name}")
+    return game
+
+
+def commands():
+    from cyclopts import App
+
+    app = App(name="board", help="Board games.")
+
+    @app.command
+    def count(rounds: int, /):
+        \"\"\"Count rounds.\"\"\"
+        print(f"played {rounds} rounds")
+
+    return [app]
+
+
+def checks():
+    return [("board games", "ready")]
+
+
+def as_text(saved, policy, style, file):
+    file.write_text(saved.game)
+    return f"{file}: {saved.game} after update {saved.update}"
+
+
+FAMILY = Family(
+    name="board",
+    example="rps",
+    open_game="board_games:open_game",
+    settings=BoardSettings,
+    commands="board_games:commands",
+    checks="board_games:checks",
+    exporters={"text": "board_games:as_text"},
+)
+"""

@@ -13,6 +13,7 @@ from benchmarks.pokemon_soak import SAMPLES, Sample, check, memory_growth, soak
 from benchmarks.pokemon_speed import Budget, measure, open_pool, random_actions
 from benchmarks.report import MeasurementError
 from nemesis.core.game import EndReason
+from nemesis.core.masks import pack_mask
 from nemesis.deploy.pokemon.showdown_server import showdown_server
 
 LOOPBACK = "0100007F"  # 127.0.0.1 as the kernel lists it
@@ -50,7 +51,7 @@ def test_random_actions_are_legal_and_uniform():
     mask = np.zeros((4000, 7), dtype=np.bool_)
     mask[:, [1, 4, 6]] = True
     mask[::2, 4] = False
-    actions = random_actions(mask, np.random.default_rng(0))
+    actions = random_actions(pack_mask(mask), np.random.default_rng(0))
     assert mask[np.arange(len(mask)), actions].all()
     assert np.bincount(actions[1::2], minlength=7)[[1, 4, 6]] == pytest.approx(2000 / 3, abs=100)
     assert np.bincount(actions[::2], minlength=7)[[1, 6]] == pytest.approx(1000, abs=100)

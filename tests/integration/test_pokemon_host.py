@@ -10,6 +10,7 @@ import pytest
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import EndReason
+from nemesis.core.masks import unpack_mask
 from nemesis.games.pokemon import formats, node
 from nemesis.games.pokemon.hosts import host_process as bridge
 
@@ -120,7 +121,7 @@ def test_the_third_refusal_voids_the_battle_and_each_before_it_is_a_new_decision
     host.begin_step(np.zeros(0, dtype=np.int64), [{"slot": 0, "setup": setup}])
     waiting = host.end_step()
     assert waiting.seat.tolist() == [0, 1]
-    other = int(np.flatnonzero(waiting.mask[1])[0])
+    other = int(unpack_mask(waiting.mask[1], 8).argmax())  # a move
     for actions in ([no_gimmick, other], [no_gimmick]):
         host.begin_step(np.array(actions), [])
         waiting = host.end_step()

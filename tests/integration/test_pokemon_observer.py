@@ -1,4 +1,4 @@
-"""Battles that are followed from what one seat is told: the views and masks are those of the match pool."""
+"""Battles that are followed from what one seat receives: the views and masks are those of the match pool."""
 
 import json
 import subprocess
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from nemesis.core.game import EndReason
+from nemesis.core.masks import unpack_mask
 from nemesis.games import open_game
 from nemesis.games.pokemon.dex import tables as dex
 from nemesis.games.pokemon.game import PokemonGame
@@ -54,12 +55,14 @@ def played(game: PokemonGame, matches: int, seed: int) -> tuple[dict[tuple[int, 
             for row in range(len(waiting)):
                 key = int(waiting.match[row]), int(waiting.seat[row])
                 rows.setdefault(key, []).append((waiting.view[row].copy(), waiting.mask[row].copy()))
-            pool.send(np.argmax(generator.random(waiting.mask.shape) * waiting.mask, axis=1))
+            mask = unpack_mask(waiting.mask, game.spec.actions)
+            pool.send(np.argmax(generator.random(mask.shape) * mask, axis=1))
         recordings = [{"match": match, "recording": pool._recordings[match]} for match in ended]
     return rows, recordings
 
 
-def told(game: PokemonGame, recordings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def received(game: PokemonGame, recordings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what each seat of recorded matches receives before each decision."""
     facts, node = game.format, find_node("bundled")
     start = {
         "layout": layout.for_host(),
@@ -71,7 +74,7 @@ def told(game: PokemonGame, recordings: list[dict[str, Any]]) -> list[dict[str, 
         "turnLimit": game.turn_limit,
         "reasons": {reason.name: reason.value for reason in EndReason},
     }
-    command = [node.node, Path(__file__).with_name("told.mjs"), installed_host(node)]
+    command = [node.node, Path(__file__).with_name("received.mjs"), installed_host(node)]
     job = json.dumps({"start": start, "matches": recordings})
     printed = subprocess.run(command, input=job, capture_output=True, text=True, check=True).stdout
     return [json.loads(line) for line in printed.splitlines()]
@@ -81,23 +84,23 @@ def told(game: PokemonGame, recordings: list[dict[str, Any]]) -> list[dict[str, 
     ("battle_format", "matches"),
     [("gen1ou", 20), ("gen9ou", 20), ("gen9vgc2025regi", 20), ("gen9randomdoublesbattle", 10)],
 )
-def test_what_a_seat_is_told_gives_the_views_of_the_pool(battle_format: str, matches: int):
+def test_what_a_seat_receives_gives_the_views_of_the_pool(battle_format: str, matches: int):
     game = game_of(battle_format)
     rows, recordings = played(game, matches, seed=3)
-    assert compared(game, rows, told(game, recordings)) > 20 * matches
+    assert compared(game, rows, received(game, recordings)) > 20 * matches
 
 
 def test_refused_choices_are_seen_as_in_the_pool(tmp_path: Path):
     (tmp_path / "teams.txt").write_text(TRAPS)
     game = game_of("gen9anythinggoes", teams=str(tmp_path), turn_limit=60)
     rows, recordings = played(game, 20, seed=1)
-    decisions = told(game, recordings)
+    decisions = received(game, recordings)
     assert any(decision["refusals"] for decision in decisions)
     compared(game, rows, decisions)
 
 
 def compared(game: PokemonGame, rows: dict[tuple[int, int], list[Any]], decisions: list[dict[str, Any]]) -> int:
-    """Follow every seat from what it was told, many battles in a batch, and compare; returns how many decisions."""
+    """Follow every seat from what it receives, many battles in a batch, and compare; returns how many decisions."""
     queues: dict[tuple[int, int], list[SeatUpdate]] = {}
     for one in decisions:
         key = one["match"], one["seat"]
@@ -120,7 +123,7 @@ def compared(game: PokemonGame, rows: dict[tuple[int, int], list[Any]], decision
 def test_an_action_is_worded_as_the_server_wants_it():
     game = game_of("gen1ou")
     _, recordings = played(game, 4, seed=0)
-    first = told(game, recordings)[0]
+    first = received(game, recordings)[0]
     with closing(game.observer()) as observer:
         observer.observe([SeatUpdate("one", first["seat"], first["lines"], first["request"], 0)])
         assert observer.choices(["one", "one"], np.array([0, 9])) == ["move 1", "switch 2"]

@@ -24,9 +24,9 @@ def test_what_the_opponent_was_noted_to_do_is_seen_a_turn_later(name: str):
     game = open_game(f"pokemon:{name}")
     assert isinstance(game, PokemonGame)
     policy = Policy(game.encoder, game.action_head, PolicyConfig(size="nano"))
-    actor = PolicyPlayer(policy, 16, torch.device("cpu"), seed=0)
+    player = PolicyPlayer(policy, game.spec, 16, torch.device("cpu"), seed=0)
     pool = game.pool(16, seed=0)
-    collector = Collector(game, pool, Seating(16, SELF_PLAY, lambda *_: actor, 0), None, Clock(), opponent_model=True)
+    collector = Collector(game, pool, Seating(16, SELF_PLAY, lambda *_: player, 0), None, Clock(), opponent_model=True)
     trajectories = collector.collect(1500).episodes[MAIN]
     pool.close()
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from nemesis.core.game import is_counted
+from nemesis.core.masks import unpack_mask
 from nemesis.games.pokemon.game import open_game
 
 MATCHES = 60
@@ -27,8 +28,9 @@ def win_rate(battle_format, player, opponent, seed=0):
         won, counted = won + np.count_nonzero(returns > 0), counted + len(returns)
         actions = np.zeros(len(decisions), np.int64)
         ours = decisions.seat == decisions.match % 2
+        mask = unpack_mask(decisions.mask, game.spec.actions)
         for name, rows in ((player, np.flatnonzero(ours)), (opponent, np.flatnonzero(~ours))):
-            actions[rows] = players[name](decisions.view[rows], decisions.mask[rows], generator)
+            actions[rows] = players[name](decisions.view[rows], mask[rows], generator)
         pool.send(actions)
     pool.close()
     return won / counted
@@ -63,7 +65,7 @@ def test_potentials_of_the_seats_sum_to_zero(battle_format):
         total = potential[first[both]] + potential[second[both]]
         assert np.abs(total[:, 1]).max(initial=0) < 1e-6  # faints are public
         differences.extend(np.abs(total[:, [0, 2]]).max(axis=1))
-        pool.send(play_randomly(decisions.view, decisions.mask, generator))
+        pool.send(play_randomly(decisions.view, unpack_mask(decisions.mask, game.spec.actions), generator))
     pool.close()
     assert len(differences) > 100
     assert np.quantile(differences, 0.9) < 0.02  # HP are shown as per cent or 48ths; healing on the bench is not shown

@@ -13,6 +13,7 @@ import pytest
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import EndReason
+from nemesis.core.masks import packed_size, unpack_mask
 from nemesis.games import open_game
 from nemesis.games.pokemon.hosts import host_process as bridge
 from nemesis.games.pokemon.settings import PokemonSettings
@@ -57,7 +58,12 @@ def game_of(name, **settings):
     return open_game(f"pokemon:{name}", {"pokemon": PokemonSettings(**settings)})
 
 
-def random_legal(mask, generator):
+def random_legal(packed, generator):
+    """Return random actions (n,) that packed masks (n, byte) allow."""
+    return pick(unpack_mask(packed, 8 * packed.shape[1]), generator)
+
+
+def pick(mask, generator):
     order = np.cumsum(mask, axis=1)
     wanted = np.floor(generator.random(len(mask)) * order[:, -1])
     return (order > wanted[:, None]).argmax(axis=1)
@@ -147,7 +153,8 @@ def test_decisions_are_those_of_the_matches_in_flight(gen1):
         assert len(running) <= 6
         assert decisions.view.dtype == np.int16
         assert decisions.view.shape == (len(decisions), gen1.spec.view_size)
-        assert decisions.mask.shape == (len(decisions), gen1.spec.actions)
+        assert decisions.mask.dtype == np.uint8
+        assert decisions.mask.shape == (len(decisions), packed_size(gen1.spec.actions))
         assert decisions.mask.any(axis=1).all()
     pool.close()
 
@@ -170,7 +177,7 @@ def test_illegal_action_is_refused_with_the_match(gen1):
     pool = gen1.pool(slots=2, seed=0)
     decisions, _ = pool.recv()
     actions = random_legal(decisions.mask, np.random.default_rng(0))
-    actions[0] = np.flatnonzero(~decisions.mask[0])[0]
+    actions[0] = np.flatnonzero(~unpack_mask(decisions.mask[0], gen1.spec.actions))[0]
     with pytest.raises(ValueError, match=f"not legal in match {decisions.match[0]}"):
         pool.send(actions)
     actions[0] = -1
@@ -249,7 +256,7 @@ def test_snapshot_of_another_view_record_is_refused(gen1):
 
 
 def test_choice_refused_for_a_hidden_reason_is_decided_again(tmp_path):
-    """A Diglett may have Arena Trap or not: whoever faces one learns by trying."""
+    """A Diglett may have Arena Trap or not: a seat that faces one learns by trying."""
     (tmp_path / "trap.txt").write_text(TRAPPED)
     game = game_of("gen9anythinggoes", teams=str(tmp_path), team_order="given")
     pool = game.pool(slots=4, seed=0)
@@ -259,14 +266,14 @@ def test_choice_refused_for_a_hidden_reason_is_decided_again(tmp_path):
     while seen < 3:
         decisions, results = pool.recv()
         assert EndReason.REFUSED not in results.end_reason
+        mask = unpack_mask(decisions.mask, game.spec.actions)
         again = decisions.view[:, refusals] > 0
         if again.any():
             seen += int(again.sum())
             assert (decisions.view[again, POSITION.columns("trapped")][:, 0] == 1).all()
-            assert not decisions.mask[again, 8:14].any()
-        switches = decisions.mask.copy()
-        switches[:, :8] &= ~decisions.mask[:, 8:14].any(axis=1)[:, None]  # whoever may switch does
-        pool.send(random_legal(switches, generator))
+            assert not mask[again, 8:14].any()
+        mask[:, :8] &= ~mask[:, 8:14].any(axis=1)[:, None]  # a seat that may switch does
+        pool.send(pick(mask, generator))
     pool.close()
 
 

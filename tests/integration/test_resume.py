@@ -1,4 +1,4 @@
-"""A run that was killed, interrupted or damaged goes on from its last whole checkpoint as if nothing had happened."""
+"""A run that was killed, interrupted or damaged continues from its last valid checkpoint as if nothing had happened."""
 
 import json
 import random
@@ -30,6 +30,7 @@ from nemesis.play.players import as_step_policy
 from nemesis.storage.checkpoints import load_checkpoint
 from nemesis.storage.run_directory import RunDirectory
 from nemesis.training.config import RunConfig
+from nemesis.training.loop import run_to_end
 from nemesis.training.run import Run
 
 SMALL = ["collection.slots=64", "collection.decisions=256", "policy.size=nano", "tracking.tensorboard=false"]
@@ -46,7 +47,7 @@ RECURRENT_PORTFOLIO = [
 ]
 
 
-# A shell that runs the tests in the background makes its children deaf to Ctrl-C.
+# A shell that runs the tests in the background makes its children ignore Ctrl-C.
 PROGRAM = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -90,14 +91,14 @@ def assert_same_checkpoint(one: Path, other: Path) -> None:
     assert names == sorted(file.name for file in other.iterdir())
     assert {
         f"{name}.safetensors"
-        for name in ("weights", "average", "optimiser", "learner", "collection", "opposition", "random")
+        for name in ("weights", "average", "optimiser", "learner", "source", "matchmaker", "random")
     } < {*names}
     for name in names:
         assert (one / name).read_bytes() == (other / name).read_bytes(), f"{name} differs"
 
 
 @dataclass(frozen=True)
-class Pairing:
+class RunPair:
     """One configuration run twice: straight through, and killed halfway and resumed."""
 
     straight: Path
@@ -106,7 +107,7 @@ class Pairing:
     killed_at: int  # the last update that was recorded before the kill
 
 
-def run_twice(folder: Path, updates: int, settings: list[str]) -> Pairing:
+def run_twice(folder: Path, updates: int, settings: list[str]) -> RunPair:
     straight, resumed = folder / "straight", folder / "resumed"
     half = updates // 2
     command = ["train", "kuhn", *SMALL, *settings, f"updates={updates}", f"checkpoints.interval={half // 2}", "--run"]
@@ -119,40 +120,40 @@ def run_twice(folder: Path, updates: int, settings: list[str]) -> Pairing:
     assert main([*command, str(straight)]) == 0
     code, output = finish(continued)
     assert code == 0, output
-    return Pairing(straight, resumed, updates, killed_at)
+    return RunPair(straight, resumed, updates, killed_at)
 
 
 @pytest.fixture(scope="module")
-def short_pair(tmp_path_factory: pytest.TempPathFactory) -> Pairing:
+def short_pair(tmp_path_factory: pytest.TempPathFactory) -> RunPair:
     """The portfolio with a recurrent policy: all that a checkpoint can have to hold."""
     return run_twice(tmp_path_factory.mktemp("short"), SHORT, RECURRENT_PORTFOLIO)
 
 
 @pytest.fixture(scope="module", params=["rnad", "portfolio"])
-def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pairing:
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> RunPair:
     if request.param == "portfolio":
         return request.getfixturevalue("short_pair")
     return run_twice(tmp_path_factory.mktemp("rnad"), 200, MAGNET)
 
 
 @pytest.fixture
-def finished(short_pair: Pairing, tmp_path: Path) -> Path:
+def finished(short_pair: RunPair, tmp_path: Path) -> Path:
     """A copy of a finished run."""
     return Path(shutil.copytree(short_pair.straight, tmp_path / "run"))
 
 
-def test_a_run_that_was_killed_ends_in_the_same_bytes_as_one_that_was_not(pair: Pairing):
+def test_a_run_that_was_killed_ends_in_the_same_bytes_as_one_that_was_not(pair: RunPair):
     assert pair.updates // 2 <= pair.killed_at < pair.updates
     assert_same_checkpoint(checkpoint(pair.resumed, pair.updates), checkpoint(pair.straight, pair.updates))
 
 
-def test_the_comparison_would_see_a_difference(pair: Pairing):
+def test_the_comparison_would_see_a_difference(pair: RunPair):
     end, before = checkpoint(pair.straight, pair.updates), checkpoint(pair.straight, 3 * pair.updates // 4)
-    for name in ("weights", "average", "optimiser", "collection"):
+    for name in ("weights", "average", "optimiser", "source"):
         assert (end / f"{name}.safetensors").read_bytes() != (before / f"{name}.safetensors").read_bytes()
 
 
-def test_every_update_is_recorded_once_with_the_same_figures(pair: Pairing):
+def test_every_update_is_recorded_once_with_the_same_figures(pair: RunPair):
     records = []
     for run in (pair.straight, pair.resumed):
         assert recorded_updates(run) == list(range(pair.updates + 1))
@@ -162,8 +163,8 @@ def test_every_update_is_recorded_once_with_the_same_figures(pair: Pairing):
     assert records[0] == records[1]
 
 
-def test_a_damaged_checkpoint_is_skipped_loudly_and_the_run_goes_on_from_the_one_before(
-    short_pair: Pairing, finished: Path, capfd: pytest.CaptureFixture[str]
+def test_a_damaged_checkpoint_is_skipped_loudly_and_the_run_continues_from_the_one_before(
+    short_pair: RunPair, finished: Path, capfd: pytest.CaptureFixture[str]
 ):
     damaged = checkpoint(finished, SHORT)
     weights = damaged / "weights.safetensors"
@@ -202,7 +203,7 @@ def test_a_finished_run_says_how_to_add_updates(finished: Path, capfd: pytest.Ca
     assert recorded_updates(finished) == list(range(longer + 1))
 
 
-def test_a_copied_checkpoint_is_all_that_is_needed_to_load_and_measure_a_policy(short_pair: Pairing, tmp_path: Path):
+def test_a_copied_checkpoint_is_all_that_is_needed_to_load_and_measure_a_policy(short_pair: RunPair, tmp_path: Path):
     elsewhere = Path(shutil.copytree(checkpoint(short_pair.resumed, SHORT), tmp_path / "elsewhere"))
     figures = tmp_path / "figures.json"
     assert main(["evaluate", str(short_pair.resumed), "--json", str(figures)]) == 0
@@ -217,8 +218,8 @@ def test_a_copied_checkpoint_is_all_that_is_needed_to_load_and_measure_a_policy(
 
 
 @pytest.mark.parametrize("request_to_stop", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_saves_a_checkpoint_from_which_the_run_goes_on_exactly(
-    short_pair: Pairing, tmp_path: Path, request_to_stop: signal.Signals
+def test_an_interrupt_saves_a_checkpoint_from_which_the_run_resumes_exactly(
+    short_pair: RunPair, tmp_path: Path, request_to_stop: signal.Signals
 ):
     run = tmp_path / "run"
     command = ["train", "kuhn", *SMALL, *RECURRENT_PORTFOLIO, f"updates={SHORT}", "checkpoints.interval=1000", "--run"]
@@ -237,11 +238,11 @@ def test_an_interrupt_saves_a_checkpoint_from_which_the_run_goes_on_exactly(
     assert recorded_updates(run) == list(range(update + 1))
     assert main(["resume", str(run)]) == 0
     ours, theirs = checkpoint(run, SHORT), checkpoint(short_pair.straight, SHORT)
-    for name in ("weights", "average", "optimiser", "learner", "collection", "opposition", "random"):
+    for name in ("weights", "average", "optimiser", "learner", "source", "matchmaker", "random"):
         assert (ours / f"{name}.safetensors").read_bytes() == (theirs / f"{name}.safetensors").read_bytes(), name
 
 
-def test_the_global_generators_go_on_where_they_were(tmp_path: Path):
+def test_the_global_generators_continue_where_they_were(tmp_path: Path):
     """Nothing draws from them while a run trains today, so that the runs above cannot tell."""
     config = build_config(RunConfig, {"game": "openspiel:kuhn_poker"}, SMALL)
 
@@ -288,7 +289,7 @@ def test_a_run_that_diverges_keeps_its_last_checkpoint_as_it_was(tmp_path: Path)
         RunDirectory.create(tmp_path / "run", run.config.model_dump(mode="json")) as directory,
         pytest.raises(DivergedError, match=r"2 steps in a row .* not finite"),
     ):
-        run.go(directory, Console(file=StringIO()), resumed=False)
+        run_to_end(run, directory, Console(file=StringIO()), resumed=False)
     assert newest(tmp_path / "run") == 0
     weights = safetensors.torch.load_file(checkpoint(tmp_path / "run", 0) / "weights.safetensors")
     assert all(torch.equal(weights[name], value) for name, value in run.policy.state_dict().items())

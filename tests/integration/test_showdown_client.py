@@ -17,6 +17,7 @@ from test_pokemon_observer import TRAPS, game_of
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import BoolArray, EndReason, IntArray, is_counted
+from nemesis.core.masks import PackedMask
 from nemesis.deploy.pokemon.decider import BattleDecider
 from nemesis.deploy.pokemon.server_matches import MatchSeries, play_on_server
 from nemesis.deploy.pokemon.showdown_client import FinishedBattle, Limits, ScheduledBattle, ShowdownClient
@@ -37,15 +38,15 @@ def server() -> Iterator[str]:
 
 
 class Notes:
-    """An observer that remembers what it was told and what it saw."""
+    """An observer that keeps what it received and what it saw."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
-        self.seen: list[tuple[SeatUpdate, Any, BoolArray]] = []
+        self.seen: list[tuple[SeatUpdate, Any, PackedMask]] = []
         self.choices = observer.choices
         self.forget = observer.forget
 
-    def observe(self, news: list[SeatUpdate]) -> tuple[Any, BoolArray]:
+    def observe(self, news: list[SeatUpdate]) -> tuple[Any, PackedMask]:
         view, mask = self._observer.observe(news)
         self.seen += zip(news, view, mask, strict=True)
         return view, mask
@@ -89,7 +90,7 @@ async def duel(
             await connection.close()
 
 
-def ended_by_play(played: FinishedBattle) -> bool:
+def counted(played: FinishedBattle) -> bool:
     return bool(is_counted(np.array([played.end_reason]))[0])
 
 
@@ -105,7 +106,7 @@ def test_live_views_are_those_that_the_lines_give_again(server: str, battle_form
         results = asyncio.run(duel(server, game, notes, [RandomPlayer(1), RandomPlayer(2)], 6))
         first, second = (sorted(result, key=lambda played: played.scheduled.match) for result in results)
         assert len(first) == len(second) == 6
-        assert all(ended_by_play(played) for played in first + second)
+        assert all(counted(played) for played in first + second)
         assert [played.earned for played in first] == [-played.earned for played in second]
         for seat, note in enumerate(notes):
             for news, view, mask in note.seen:
@@ -125,7 +126,7 @@ def switching(view: Any, mask: BoolArray, generator: np.random.Generator) -> Int
     return order[np.argmax(mask[:, order], axis=1)]
 
 
-def test_a_choice_that_is_refused_is_made_anew(server: str, tmp_path: Path):
+def test_a_choice_that_is_refused_is_decided_again(server: str, tmp_path: Path):
     (tmp_path / "teams.txt").write_text(TRAPS)
     game = game_of("gen9anythinggoes", teams=str(tmp_path))
     with (
@@ -133,10 +134,10 @@ def test_a_choice_that_is_refused_is_made_anew(server: str, tmp_path: Path):
         closing(game.observer()) as other,
     ):
         notes = Notes(one)
-        players = [ScriptedPlayer(switching, 0), RandomPlayer(2)]
+        players = [ScriptedPlayer(switching, game.spec.actions, 0), RandomPlayer(2)]
         ours, _ = asyncio.run(duel(server, game, [notes, other], players, 2))
     assert len(ours) == 2
-    assert all(ended_by_play(played) for played in ours)
+    assert all(counted(played) for played in ours)
     assert {news.refusals for news, _, _ in notes.seen} == {0, 1}
 
 
@@ -149,7 +150,7 @@ async def against(
 ) -> list[FinishedBattle]:
     """Challenge somebody who behaves in some way once the challenge has come."""
     number = next(NUMBERS)
-    connection, opponent = [await Connection.open(websocket, f"{name} {number}") for name in ("Nemesis", "Rival")]
+    connection, opponent = [await Connection.open(websocket, f"{name} {number}") for name in ("Nemesis", "Opponent")]
     await opponent.send("", f"/utm {game.pair_teams(0, 0)[1]}")
 
     async def accept() -> None:
@@ -229,7 +230,7 @@ def test_an_opponent_who_never_comes_is_said_in_a_sentence(server: str):
             connection,
             BattleDecider(observer, RandomPlayer(0)),
             "gen1ou",
-            "Rival",
+            "Opponent",
             sheets=False,
             limits=Limits(opening=1),
         )
@@ -240,13 +241,13 @@ def test_an_opponent_who_never_comes_is_said_in_a_sentence(server: str):
 
     with (
         closing(game.observer()) as observer,
-        pytest.raises(UserError, match=r"^No battle against Rival started within 1 s\.$"),
+        pytest.raises(UserError, match=r"^No battle against Opponent started within 1 s\.$"),
     ):
         asyncio.run(wait_alone())
 
 
 def preview(played: FinishedBattle, side: str) -> list[str]:
-    """Return the species of a side; the server draws genders anew each time."""
+    """Return the species of a side; the server draws new genders each time."""
     return sorted(line.split("|")[3].split(",")[0] for line in played.log if line.startswith(f"|poke|{side}|"))
 
 
@@ -302,7 +303,7 @@ def descendants(pid: int) -> set[int]:
     return found - {pid}
 
 
-def test_nothing_outlives_whoever_started_the_battles():
+def test_nothing_outlives_the_process_that_started_the_battles():
     script = (
         "from nemesis.deploy.pokemon.server_matches import MatchSeries, play_on_server\n"
         "from nemesis.games import open_game\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from duel import Duel
+from duel import Duel, register
 from episodes import KUHN, opened
 from rich.console import Console
 from test_recording import record
@@ -22,9 +22,9 @@ from nemesis.play.players import RandomPlayer, ScriptedPlayer
 from nemesis.storage.metrics import read_metrics
 from nemesis.storage.policies import find_policy
 from nemesis.storage.policy_files import read_header
-from nemesis.training import assembly
 from nemesis.training.config import RunConfig
-from nemesis.training.run import Run, resume, train
+from nemesis.training.loop import resume, train
+from nemesis.training.run import Run
 
 torch.set_num_threads(1)
 
@@ -72,7 +72,7 @@ def test_a_run_learns_evaluates_and_counts_epochs(dataset: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("changes", [("ppo",), ("bc", "learner.dropout=0.2"), ("offline",)], ids="-".join)
-def test_a_run_that_goes_on_ends_as_one_that_went_through(dataset: Path, tmp_path: Path, changes: tuple[str, ...]):
+def test_a_resumed_run_ends_like_one_that_was_never_stopped(dataset: Path, tmp_path: Path, changes: tuple[str, ...]):
     straight, resumed = tmp_path / "straight", tmp_path / "resumed"
     algorithm, *others = changes
     common = ("policy.memory=lstm", "learner.sequence_length=2")
@@ -85,11 +85,11 @@ def test_a_run_that_goes_on_ends_as_one_that_went_through(dataset: Path, tmp_pat
     for name in ("weights", "average", "optimiser", "learner"):
         one, other = ((run / last / f"{name}.safetensors").read_bytes() for run in (straight, resumed))
         assert one == other, name
-    states = [json.loads((run / last / "state.json").read_text())["state"]["collection"] for run in (straight, resumed)]
+    states = [json.loads((run / last / "state.json").read_text())["state"]["source"] for run in (straight, resumed)]
     assert states[0] == states[1]
 
 
-def test_the_policy_that_foretells_best_is_kept(dataset: Path, tmp_path: Path):
+def test_the_policy_with_the_best_accuracy_is_kept(dataset: Path, tmp_path: Path):
     settings = config(dataset, "learner.algorithm=bc", "learner.learning_rate=0.3", "data.validation=0.3", "updates=40")
     train(settings, tmp_path, quiet())
     scores = [
@@ -102,9 +102,9 @@ def test_the_policy_that_foretells_best_is_kept(dataset: Path, tmp_path: Path):
     value = max(score for score, *_ in scores)
     update = min(update for score, update, _ in scores if score == value)
     assert min(scores)[0] < value
-    facts = read_header(tmp_path / BEST)
-    assert facts.about["update"] == update
-    assert facts.about[SCORE] == pytest.approx(value)
+    header = read_header(tmp_path / BEST)
+    assert header.about["update"] == update
+    assert header.about[SCORE] == pytest.approx(value)
     assert main(["evaluate", str(tmp_path / BEST), "random", "--matches", "20"]) == 0
 
 
@@ -113,7 +113,7 @@ def test_a_policy_of_data_starts_a_run_as_a_whole_or_in_parts(dataset: Path, tmp
     train(settings, tmp_path / "first", quiet())
     best = tmp_path / "first" / BEST
     online = build_config(RunConfig, SETTINGS, [f"policy.init={best}"])
-    with pytest.raises(UserError, match=r"only policy\.init has heads\.action_values.*policy\.init_parts"):
+    with pytest.raises(UserError, match=r"only it has heads\.action_values.*policy\.init_parts"):
         Run(online, tmp_path / "second")
     parts = {"encoder": "encoder", "memory": "memory", "heads.action": "heads.action_values"}
 
@@ -133,8 +133,7 @@ def test_a_policy_of_data_starts_a_run_as_a_whole_or_in_parts(dataset: Path, tmp
 
 
 def test_a_learner_that_needs_probabilities_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    game = Duel()
-    monkeypatch.setattr(assembly, "open_game", lambda *_: game)
+    game = register(monkeypatch, Duel())
     record(game, tmp_path / "duels", RandomPlayer(0), ScriptedPlayer(game.scripted["bold"], game.spec.actions, 1))
     duels = build_config(RunConfig, SETTINGS | {"game": "duel:plain"}, [f"data.sources={tmp_path / 'duels'}"])
     with closing(Run(duels, tmp_path)) as run, pytest.raises(UserError, match="actions whose probabilities are known"):

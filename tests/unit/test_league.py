@@ -1,4 +1,4 @@
-"""A run with opponents and exploiters: whom it meets, what joins, what is written down, and that it goes on exactly."""
+"""A run with opponents and exploiters: who is met, who is added, what is recorded, and that it resumes exactly."""
 
 import json
 import shutil
@@ -8,20 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from duel import Duel
+from duel import Duel, register
 from rich.console import Console
 
 from nemesis.cli import main
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
-from nemesis.play.players import DEFAULT_STYLE
-from nemesis.policies.play_style import PlayStyle
+from nemesis.policies.play_style import DEFAULT_STYLE, PlayStyle
 from nemesis.population.league import REGISTRY, open_league
 from nemesis.storage.checkpoints import files_named, load_checkpoint
 from nemesis.storage.policy_files import read_header
-from nemesis.training import assembly
 from nemesis.training.config import RunConfig
-from nemesis.training.run import Run, resume, train
+from nemesis.training.loop import resume, train
+from nemesis.training.run import Run
 
 torch.set_num_threads(1)
 
@@ -54,10 +53,8 @@ EXPLOITED = (
 
 @pytest.fixture(autouse=True)
 def duel(monkeypatch: pytest.MonkeyPatch) -> Duel:
-    """The game that every run plays, whatever its name."""
-    game = Duel(lost=range(0, 100_000, 11))
-    monkeypatch.setattr(assembly, "open_game", lambda *_: game)
-    return game
+    """The game of every run."""
+    return register(monkeypatch, Duel(lost=range(0, 100_000, 11)))
 
 
 def config(*overrides: str) -> RunConfig:
@@ -89,10 +86,10 @@ def test_the_policy_meets_itself_its_past_and_scripted_opponents(tmp_path: Path)
         assert sum(shares) == pytest.approx(1)
     records = {member["name"]: np.array(member["record"]) for member in registry(tmp_path)["members"]}
     assert records["past-00000003"].sum() > 0
-    assert all(records["bold"].sum(axis=1) > 0)  # from both seats
+    assert all(records["bold"].sum(axis=1) > 0)  # from both sides
 
 
-def test_an_exploiter_is_trained_judged_and_met_at_once_if_it_wins(tmp_path: Path):
+def test_an_exploiter_is_trained_evaluated_and_met_at_once_if_it_wins(tmp_path: Path):
     lines = trained(tmp_path, *EXPLOITED, "exploiter.threshold=0", "updates=16", "opponents.shares.exploiter=0.2")
     results = registry(tmp_path)["exploiters"]
     assert len(results) >= 2
@@ -101,13 +98,13 @@ def test_an_exploiter_is_trained_judged_and_met_at_once_if_it_wins(tmp_path: Pat
     assert first["added"]
     assert 0 <= first["low"] < first["win_rate"] < first["high"] <= 1
     assert first["matches"] + first["voided"] == 60
-    judged = next(line for line in lines if "exploiter/win_rate" in line)
-    assert judged["exploiter/target"] == 2
-    assert judged["opponents/member_share/exploiter-00000002"] > 0
+    evaluated = next(line for line in lines if "exploiter/win_rate" in line)
+    assert evaluated["exploiter/target"] == 2
+    assert evaluated["opponents/member_share/exploiter-00000002"] > 0
     assert any(member["category"] == "exploiter" for member in registry(tmp_path)["members"])
 
 
-def test_an_exploiter_that_does_not_win_enough_is_told_but_not_met(tmp_path: Path):
+def test_an_exploiter_that_does_not_win_enough_is_reported_but_not_met(tmp_path: Path):
     trained(tmp_path, *EXPLOITED, "exploiter.threshold=0.99", "updates=10", "opponents.shares.exploiter=0.2")
     assert registry(tmp_path)["exploiters"]
     assert not any(result["added"] for result in registry(tmp_path)["exploiters"])
@@ -115,15 +112,15 @@ def test_an_exploiter_that_does_not_win_enough_is_told_but_not_met(tmp_path: Pat
 
 
 @pytest.mark.parametrize("start", ["scratch", "target"])
-def test_an_exploiter_learns_to_beat_its_victim(tmp_path: Path, start: str):
+def test_an_exploiter_learns_to_beat_its_target(tmp_path: Path, start: str):
     settings = (*EXPLOITED, f"exploiter.start={start}", "exploiter.updates=20", "exploiter.matches=300")
     trained(tmp_path, *settings, "updates=40", "exploiter.interval=1")
     result = registry(tmp_path)["exploiters"][0]
-    assert result["update"] == 1  # a victim that has hardly learned
+    assert result["update"] == 1  # a target that has hardly learned
     assert result["low"] > 0.5
 
 
-def test_a_resumed_league_ends_as_one_that_was_never_stopped(tmp_path: Path):
+def test_a_resumed_league_ends_like_one_that_was_never_stopped(tmp_path: Path):
     straight, stopped = tmp_path / "straight", tmp_path / "stopped"
     settings = (*EXPLOITED, "exploiter.threshold=0", "opponents.shares.exploiter=0.2")
     trained(straight, *settings)
@@ -140,11 +137,11 @@ def test_a_resumed_league_ends_as_one_that_was_never_stopped(tmp_path: Path):
             trained(stopped, *settings)
     resume(stopped, [], Console(file=StringIO()), open_league)
     ours, theirs = (load_checkpoint(path / "checkpoints" / "update-00000012") for path in (stopped, straight))
-    for group in ("weights", "average", "opposition", "collection"):
+    for group in ("weights", "average", "matchmaker", "source"):
         expected = theirs.tensors(group)
         for name, tensor in ours.tensors(group).items():
             assert torch.equal(tensor, expected[name]), (group, name)
-    assert ours.state["opposition"] == theirs.state["opposition"]
+    assert ours.state["matchmaker"] == theirs.state["matchmaker"]
     assert registry(stopped) == registry(straight)
 
 

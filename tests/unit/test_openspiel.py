@@ -13,6 +13,7 @@ import torch
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import Arrays, Decisions, EndReason, ExactGame, IntArray, MatchPool, Results, StepPolicy
+from nemesis.core.masks import PackedMask, packed_size, unpack_mask
 from nemesis.core.random import generator_state, restore_generator
 from nemesis.games.openspiel.game import OpenSpielGame, open_game
 from nemesis.games.openspiel.stepping_pool import SteppingPool
@@ -36,8 +37,9 @@ def stepping(name: str) -> OpenSpielGame:
     return opened(name, node_limit=1)
 
 
-def random_actions(generator: np.random.Generator, mask: npt.NDArray[np.bool_]) -> IntArray:
-    return np.argmax(mask * generator.random(mask.shape), axis=1)
+def random_actions(generator: np.random.Generator, mask: PackedMask) -> IntArray:
+    actions = 8 * mask.shape[1]
+    return np.argmax(unpack_mask(mask, actions) * generator.random((len(mask), actions)), axis=1)
 
 
 def play(pool: MatchPool, steps: int, seed: int = 0) -> list[tuple[Decisions, Results]]:
@@ -131,7 +133,7 @@ def test_both_pools_show_the_same_positions(name: str):
         rows = [decisions for decisions, _ in play(game.pool(100, seed=1), steps)]
         assert rows[0].view.dtype == np.float32
         assert rows[0].view.shape == (100, game.spec.view_size)
-        assert rows[0].mask.shape == (100, game.spec.actions)
+        assert rows[0].mask.shape == (100, packed_size(game.spec.actions))
         seen.append({row for each in rows for row in positions(each)})
     tabulated, stepped = seen
     assert stepped <= tabulated
@@ -193,10 +195,10 @@ def test_the_highest_random_number_stays_within_its_chance_node():
         while not len(pool.recv()[1]):
             pool.send(np.array([0]))  # passing ends a match, and the next one is dealt with these numbers
         assert pool.recv()[0].seat.tolist() == [0]
-        view_version = [pool.recv()[0].view[0]]
+        views = [pool.recv()[0].view[0]]
         pool.send(np.array([0]))
-        view_version.append(pool.recv()[0].view[0])
-        first, second = (view[2:5].argmax() for view in view_version)
+        views.append(pool.recv()[0].view[0])
+        first, second = (view[2:5].argmax() for view in views)
         assert first != second
         assert second == max({0, 1, 2} - {first})  # the last of what is left
 
@@ -380,7 +382,7 @@ def test_games_of_every_kind_play_within_their_shape(name: str):
     game = open_game(name, node_limit=1)
     for decisions, results in play(game.pool(2, seed=0), 20):
         assert decisions.view.shape == (2, game.spec.view_size)
-        assert decisions.mask.shape == (2, game.spec.actions)
+        assert decisions.mask.shape == (2, packed_size(game.spec.actions))
         assert decisions.mask.any(axis=1).all()
         assert np.abs(results.returns).max(initial=0) <= game.spec.utility_scale
 

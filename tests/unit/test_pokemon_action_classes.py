@@ -104,7 +104,7 @@ def test_the_head_is_small_and_has_outputs_for_each_slot(slots: int, brought: in
     assert 1 < with_head / without < 1.12
     view = torch.from_numpy(random_views(COUNT, slots, brought))[:, None]
     mask = torch.ones(COUNT, 1, action_space(slots, brought).size, dtype=torch.bool)
-    opponent_features = policies[1](view, mask, torch.zeros(COUNT, 0)).opponent_model
+    opponent_features = policies[1](view, mask, torch.zeros(COUNT, 0)).opponent_features
     assert opponent_features.shape[:3] == (COUNT, 1, slots)
     logits = policies[1].opponent_logits(opponent_features.flatten(0, 2))
     assert logits.shape == (COUNT * slots, NAMES.count)

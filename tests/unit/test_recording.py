@@ -116,7 +116,7 @@ def test_what_is_added_is_new(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     once = ("random", *KUHN, "--matches", "50", "--out", str(tmp_path))
     assert collect(*once) == 0
     assert collect(*once) == 2
-    assert "already has a dataset; go on with it by --add" in capsys.readouterr().err
+    assert "already has a dataset; continue it with --add" in capsys.readouterr().err
     assert collect(*once, "--add") == 0
     episodes = read_all(tmp_path)
     assert len(set(episodes.source)) == 100
@@ -143,5 +143,5 @@ def test_what_cannot_be_collected_is_said_and_leaves_nothing(
 
 def test_nothing_but_lost_matches_is_no_dataset(tmp_path: Path):
     game = Duel(lost=range(1000))
-    with pytest.raises(UserError, match="not one episode"):
+    with pytest.raises(UserError, match="There is no episode to write"):
         record(game, tmp_path, RandomPlayer(0), RandomPlayer(1))

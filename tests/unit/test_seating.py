@@ -1,4 +1,4 @@
-"""Several players in one pool: each decides for its own side, learners' decisions are kept, a pairing lasts for a match."""
+"""Several players in one pool: each decides for its own side, and a pairing lasts for a match."""
 
 from dataclasses import replace
 from pathlib import Path

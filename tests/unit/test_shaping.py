@@ -77,7 +77,7 @@ def test_episodes_that_go_on_have_a_final_potential(duels: Trajectories):
 
 
 def test_a_game_without_potentials_is_refused():
-    sentence = r"reward.kind=dense needs a game with potentials, and openspiel:kuhn_poker has none; use"
+    sentence = r"reward.kind=dense needs potentials, and openspiel:kuhn_poker has none; use"
     with pytest.raises(UserError, match=sentence):
         RewardShaping(config(kind="dense"), opened(KUHN))
     RewardShaping(config(kind="sparse"), opened(KUHN))

@@ -5,28 +5,27 @@ import re
 import signal
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from duel import Duel
+from duel import Duel, register
 from rich.console import Console
 
 from nemesis.cli import main
 from nemesis.core.config import ConfigError, build_config
 from nemesis.core.errors import UserError
 from nemesis.core.trajectory import Trajectories
-from nemesis.evaluation import run_evaluation as examination
+from nemesis.evaluation import run_evaluation
 from nemesis.evaluation.run_evaluation import RunEvaluator
-from nemesis.learners.learner import PolicyModule
-from nemesis.storage.policies import find_checkpoint
-from nemesis.training import assembly
+from nemesis.policies.policy import Policy
+from nemesis.storage.policies import find_checkpoint, load_policy
 from nemesis.training.config import RunConfig
-from nemesis.training.run import Run, resume, train
-from nemesis.training.summary import outcome
+from nemesis.training.loop import resume, train
+from nemesis.training.run import Run
+from nemesis.training.summary import summary
 
 torch.set_num_threads(1)
 
@@ -44,10 +43,8 @@ SETTINGS = {
 
 @pytest.fixture
 def duel(monkeypatch: pytest.MonkeyPatch) -> Duel:
-    """The game that every run plays, whatever its name."""
-    game = Duel(lost=range(0, 100_000, 9))
-    monkeypatch.setattr(assembly, "open_game", lambda *_: game)
-    return game
+    """The game of every run."""
+    return register(monkeypatch, Duel(lost=range(0, 100_000, 9)))
 
 
 def config(*overrides: str) -> RunConfig:
@@ -65,7 +62,7 @@ def lines(path: Path) -> list[dict[str, float]]:
     return [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
 
 
-def test_win_rates_against_every_opponent_climb_and_are_told(duel: Duel, tmp_path: Path):
+def test_win_rates_against_every_opponent_climb_and_are_reported(duel: Duel, tmp_path: Path):
     text = trained(tmp_path, "reward.kind=hybrid")
     recorded = [line for line in lines(tmp_path) if "evaluation/win_rate_against_bold" in line]
     assert [line["update"] for line in recorded] == [0, 4, 8, 12]
@@ -88,14 +85,14 @@ def test_matches_are_counted_by_why_they_ended(duel: Duel, tmp_path: Path):  # n
     assert sum(reasons.values()) == last["collection/matches"] + last["collection/voided"]
 
 
-def test_a_run_that_goes_on_ends_as_one_that_went_through(duel: Duel, tmp_path: Path):  # noqa: ARG001
+def test_a_resumed_run_ends_like_one_that_was_never_stopped(duel: Duel, tmp_path: Path):  # noqa: ARG001
     straight, resumed = tmp_path / "straight", tmp_path / "resumed"
     trained(straight, "reward.kind=dense")
     with pytest.raises(UserError, match="half way"):
         interrupted(config("reward.kind=dense"), resumed)
     resume(resumed, console=Console(file=StringIO()))
     checkpoint = Path("checkpoints", "update-00000012")
-    for name in ("weights", "average", "optimiser", "learner", "collection"):
+    for name in ("weights", "average", "optimiser", "learner", "source", "matchmaker"):
         one, other = ((run / checkpoint / f"{name}.safetensors").read_bytes() for run in (straight, resumed))
         assert one == other, name
     figures = [
@@ -105,18 +102,18 @@ def test_a_run_that_goes_on_ends_as_one_that_went_through(duel: Duel, tmp_path: 
     assert figures[0] == figures[1]
 
 
-def test_a_run_that_is_stopped_while_references_are_rated_goes_on_exactly(
+def test_a_run_that_is_stopped_while_references_are_rated_resumes_exactly(
     duel: Duel,  # noqa: ARG001
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(examination, "_RATING_MATCHES", 20)
+    monkeypatch.setattr(run_evaluation, "_RATING_MATCHES", 20)
     settings = [f"learner.{one}" for one in ("algorithm=portfolio", "keep=best", "references=2", "add_interval=1")]
     straight, stopped = tmp_path / "straight", tmp_path / "stopped"
     trained(straight, "updates=6", *settings)
     rate, rated = RunEvaluator.rate, 0
 
-    def interrupted_rate(evaluator: RunEvaluator, policies: Sequence[PolicyModule]) -> list[float]:
+    def interrupted_rate(evaluator: RunEvaluator, policies: Sequence[Policy]) -> list[float]:
         nonlocal rated
         rated += 1
         if rated == 3:  # one at each update from the third on
@@ -127,24 +124,20 @@ def test_a_run_that_is_stopped_while_references_are_rated_goes_on_exactly(
         patch.setattr(RunEvaluator, "rate", interrupted_rate)
         with pytest.raises(KeyboardInterrupt):
             trained(stopped, "updates=6", *settings)
-    assert find_checkpoint(stopped).update == 4  # the update was left off at once
+    assert find_checkpoint(stopped).update == 4  # the update was interrupted at once
     resume(stopped, console=Console(file=StringIO()))
     checkpoint = Path("checkpoints", "update-00000006")
-    for name in ("weights", "average", "optimiser", "learner", "collection"):
+    for name in ("weights", "average", "optimiser", "learner", "source", "matchmaker"):
         one, other = ((run / checkpoint / f"{name}.safetensors").read_bytes() for run in (straight, stopped))
         assert one == other, name
     assert find_checkpoint(stopped).state["learned"] == find_checkpoint(straight).state["learned"]
 
 
-def test_a_checkpoint_that_does_not_count_what_was_learned_from_can_be_restored(duel: Duel, tmp_path: Path):  # noqa: ARG001
+def test_a_restored_run_knows_how_much_it_has_learned_from(duel: Duel, tmp_path: Path):  # noqa: ARG001
     trained(tmp_path, "updates=2")
-    checkpoint = find_checkpoint(tmp_path)
-    older = {name: value for name, value in checkpoint.state.items() if name != "learned"}
     with closing(Run(config(), tmp_path, new=False)) as run:
-        run.restore(checkpoint)
-        assert run.learned >= 600
-        run.restore(replace(checkpoint, state=older))
-        assert run.learned == 0
+        run.restore(find_checkpoint(tmp_path))
+        assert run.learned == sum(line.get("collection/batch", 0) for line in lines(tmp_path)) >= 600
 
 
 def interrupted(settings: RunConfig, path: Path) -> None:
@@ -198,11 +191,11 @@ def test_evaluate_measures_chosen_opponents_and_saves_replays(
 @pytest.mark.parametrize(
     ("override", "sentence"),
     [
-        ("evaluation.opponents=bald", "duel has no opponent called 'bald'. It has random, timid, bold."),
-        ("reward.weights.mp=1", "reward.weights.mp is nothing that duel judges; it judges hp, round."),
+        ("evaluation.opponents=bald", "duel:plain has no opponent called 'bald'. It has random, timid, bold;"),
+        ("reward.weights.mp=1", "reward.weights.mp is not a potential of duel:plain; its potentials are hp, round."),
     ],
 )
-def test_what_the_game_does_not_have_is_told_before_a_run_begins(duel: Duel, tmp_path: Path, override, sentence):
+def test_what_the_game_does_not_have_is_refused_before_a_run_begins(duel: Duel, tmp_path: Path, override, sentence):
     path = tmp_path / "run"
     with pytest.raises(UserError, match=re.escape(sentence)):
         train(config("reward.kind=dense", override), path)
@@ -233,7 +226,7 @@ def test_opponents_and_the_node_may_change_on_resumption_but_not_the_hosts(duel:
     assert "Win rate against bold" not in output.getvalue()
 
 
-def test_positions_are_judged_before_the_learner_sees_them(duel: Duel):  # noqa: ARG001
+def test_rewards_are_shaped_before_the_learner_sees_them(duel: Duel):  # noqa: ARG001
     run = Run(config("reward.kind=hybrid", "collection.staleness=100"), Path("unused"))
     seen: list[Trajectories] = []
     learn = run.learner.update
@@ -247,9 +240,9 @@ def test_positions_are_judged_before_the_learner_sees_them(duel: Duel):  # noqa:
     run.close()
 
 
-def test_the_outcome_is_told_of_what_was_measured():
+def test_the_summary_has_a_sentence_for_everything_that_was_measured():
     exact = [(0, {"nash_conv": 0.9, "nash_conv_average": 0.9}), (400, {"nash_conv": 0.02, "nash_conv_average": 0.01})]
-    (sentence,) = outcome(exact)
+    (sentence,) = summary(exact)
     assert sentence.startswith(
         "Exact NashConv: 0.9000 before → 0.0200 after 400 updates, 0.0100 with averaged weights."
     )
@@ -257,7 +250,7 @@ def test_the_outcome_is_told_of_what_was_measured():
         (0, {"win_rate_against_random_average": 0.5, "return_against_random_average": 0.1}),
         (9, {"win_rate_against_random_average": 0.75, "return_against_random_average": 1.5}),
     ]
-    assert outcome(played) == [
+    assert summary(played) == [
         "Win rate against random: 50.0% before → 75.0% after 9 updates, with averaged weights.",
         "Return against random: 0.1000 before → 1.5000 after 9 updates, with averaged weights.",
     ]
@@ -274,7 +267,7 @@ def test_a_staleness_that_leaves_nothing_to_learn_from_is_said(duel: Duel, tmp_p
 def test_a_run_can_start_from_the_weights_of_another(duel: Duel, tmp_path: Path):  # noqa: ARG001
     trained(tmp_path / "first", "updates=4")
     run = Run(config(f"policy.init={tmp_path / 'first'}"), tmp_path / "second")
-    expected = assembly.load_policy(tmp_path / "first", average=True).state_dict()
+    expected = load_policy(tmp_path / "first", average=True).state_dict()
     for copy in (run.policy, run.learner.average):
         for name, weights in copy.state_dict().items():
             assert torch.equal(weights, expected[name]), name
@@ -288,7 +281,7 @@ def test_weights_of_another_shape_are_refused_by_name(duel: Duel, tmp_path: Path
         Run(config(f"policy.init={tmp_path / 'first'}", change), tmp_path / "second")
 
 
-def test_a_run_that_started_from_another_goes_on_without_it(duel: Duel, tmp_path: Path):  # noqa: ARG001
+def test_a_run_that_started_from_another_resumes_without_it(duel: Duel, tmp_path: Path):  # noqa: ARG001
     trained(tmp_path / "first", "updates=2")
     trained(tmp_path / "second", f"policy.init={tmp_path / 'first'}", "updates=2")
     (tmp_path / "first").rename(tmp_path / "gone")

@@ -12,12 +12,12 @@ from rich.console import Console
 from benchmarks import ablations, exploitability, faults
 from benchmarks.report import MeasurementError
 from nemesis.core.config import build_config
+from nemesis.games import config as game_config
 from nemesis.population.league import open_league
 from nemesis.presets import load_preset
 from nemesis.storage.policies import find_checkpoint
-from nemesis.training import assembly
 from nemesis.training.config import RunConfig
-from nemesis.training.run import train
+from nemesis.training.loop import train
 
 torch.set_num_threads(1)
 
@@ -37,7 +37,7 @@ SMALL = (
 def duel(monkeypatch: pytest.MonkeyPatch) -> Duel:
     """The game that every run plays, whatever name it asks for."""
     game = Duel(lost=range(0, 100_000, 11))
-    monkeypatch.setattr(assembly, "open_game", lambda *_: game)
+    monkeypatch.setattr(game_config, "open_game", lambda *_: game)
     return game
 
 

@@ -9,8 +9,8 @@ The 90 actions of team preview pick two leads and two others out of six, in lexi
 
 *Places* are indices of own Pokémon in the request, and also in view records, from 0. Only texts count from 1, as
 Showdown does. A switch names a place. In doubles with more than four Pokémon, the four switches name the bench; or the
-fainted Pokémon in the order of their places, while one of them is revived. `host/battle/actions.js` implements the same spaces
-and computes which actions a request allows.
+fainted Pokémon in the order of their places, while one of them is revived. `host/battle/actions.js` implements the
+same spaces and computes which actions a request allows.
 """
 
 import re

@@ -1,4 +1,4 @@
-// Plays recorded matches again and prints what each seat was told at each decision: `node told.mjs HOST < job`.
+// Plays recorded matches again and prints what each seat receives before each decision: `node received.mjs HOST < job`.
 // One JSON object per decision, in the order in which the match pool gave them.
 
 import { readFileSync } from 'node:fs';
@@ -16,11 +16,11 @@ const { rules } = new Arena(simulator, job.start);
 
 for (const { match, recording } of job.matches) {
   const unread = [[], []];
-  let told = 0;
+  let sent = 0;
   replay(rules, recording, (played) => {
     const { log } = played.battle;
-    const channels = simulator.extractChannelMessages(log.slice(told).join('\n'), [1, 2]);
-    told = log.length;
+    const channels = simulator.extractChannelMessages(log.slice(sent).join('\n'), [1, 2]);
+    sent = log.length;
     for (const seat of [0, 1]) unread[seat].push(...channels[seat + 1]);
     for (const seat of played.waiting()) {
       const decision = { match, seat, lines: unread[seat], request: played.request(seat), refusals: played.refusals[seat] };
