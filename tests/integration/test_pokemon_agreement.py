@@ -46,7 +46,7 @@ class Difference:
 
 
 def keeps_first_forme(difference: Difference) -> bool:
-    """poke-env keeps the forme in which it met a Pokémon until that comes in anew; our species is the forme it has."""
+    """poke-env keeps the forme in which it met a Pokémon until that comes in again; our species is the forme it has."""
     changed = {to_id_str(parts[3].split(",")[0]) for parts in difference.about() if parts[1] in _FORME_LINES}
     return difference.what == "species" and difference.ours in changed
 
@@ -77,8 +77,8 @@ def named_as_cause(difference: Difference) -> bool:
 
 def told_by_poltergeist(difference: Difference) -> bool:
     """Poltergeist says which item its target holds; poke-env does not read that."""
-    told = {to_id_str(parts[4]) for parts in difference.about() if parts[3:4] == ["move: Poltergeist"]}
-    return difference.what == "item" and difference.theirs == "unknown" and difference.ours in told
+    revealed = {to_id_str(parts[4]) for parts in difference.about() if parts[3:4] == ["move: Poltergeist"]}
+    return difference.what == "item" and difference.theirs == "unknown" and difference.ours in revealed
 
 
 def named_but_not_used(difference: Difference) -> bool:

@@ -48,7 +48,7 @@ def test_battles_in_flight_go_on_exactly(finished: Path, tmp_path: Path):
     other = Path(shutil.copytree(finished, tmp_path / "run"))
     shutil.rmtree(other / END)
     assert main(["resume", str(other)]) == 0
-    for name in ("weights", "average", "optimiser", "learner", "collection", "random"):
+    for name in ("weights", "average", "optimiser", "learner", "source", "random"):
         one, two = ((run / END / f"{name}.safetensors").read_bytes() for run in (finished, other))
         assert one == two, name
 

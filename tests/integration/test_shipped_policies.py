@@ -16,7 +16,7 @@ FORMATS = ["gen1ou", "gen9vgc2025regi"]
 @pytest.mark.parametrize("battle_format", FORMATS)
 def test_a_shipped_policy_beats_a_scripted_opponent(battle_format: str):
     tournament = run_tournament(open_entrants([f"shipped:{battle_format}", "max_power"], None, []), matches=60, seed=0)
-    (pair,) = tournament.pairings
+    (pair,) = tournament.pairs
     assert pair.score.matches == 60
     assert pair.score.win_rate > 0.75
 
