@@ -1,6 +1,7 @@
 """Benchmarks that train: each completes on a small game, with settings that exist and differ in what it compares."""
 
 import json
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -37,7 +38,12 @@ SMALL = (
 def duel(monkeypatch: pytest.MonkeyPatch) -> Duel:
     """The game that every run plays, whatever name it asks for."""
     game = Duel(lost=range(0, 100_000, 11))
-    monkeypatch.setattr(game_config, "open_game", lambda *_: game)
+
+    def open_named(name: str, *_: object) -> Duel:
+        game.spec = replace(game.spec, name=name)
+        return game
+
+    monkeypatch.setattr(game_config, "open_game", open_named)
     return game
 
 
