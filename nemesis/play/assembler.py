@@ -85,14 +85,16 @@ class EpisodeAssembler:
             return None
         reward = self._reward(steps, order, ended)
         rows = {name: column[order.row] for name, column in steps.items() if name != "received"}
-        returns = np.where(order.terminated, ended.returns[order.result, side_of(order.seat)], 0)
+        returns = np.zeros(len(order.match), dtype=np.float32)
+        over = np.flatnonzero(order.terminated)
+        returns[over] = ended.returns[order.result[over], side_of(order.seat[over])]
         final = self._final(steps, order, finals)
         return Assembled(
             rows=rows,
             offsets=order.offsets,
             match=order.match,
             seat=order.seat,
-            returns=returns.astype(np.float32),
+            returns=returns,
             terminated=order.terminated,
             reward=reward,
             final=final,

@@ -129,7 +129,7 @@ def test_the_nash_conv_of_a_policy_with_memory_is_that_of_playing_it_along_the_t
 @pytest.mark.parametrize("name", [KUHN, GOOFSPIEL, LEDUC_BY_RANK])
 def test_both_pools_show_the_same_positions(name: str):
     seen = []
-    for game, steps in ((opened(name), 400), (stepping(name), 60)):
+    for game, steps in ((opened(name), 600), (stepping(name), 60)):
         rows = [decisions for decisions, _ in play(game.pool(100, seed=1), steps)]
         assert rows[0].view.dtype == np.float32
         assert rows[0].view.shape == (100, game.spec.view_size)
