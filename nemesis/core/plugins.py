@@ -1,4 +1,4 @@
-"""Code by name: `module:attribute`, wherever a config names a game, a scripted opponent, a learner, an encoder or a reward.
+"""Code by name: `module:attribute`, wherever a config names a game, a scripted opponent or a learner.
 
 A name is imported when the user gives it, on the command line or in a config file. A name that stands in an opened run,
 population or policy file would run the code of whoever wrote that file, so opening one needs the user's permission.

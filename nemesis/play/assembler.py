@@ -1,7 +1,7 @@
 """Sorts decisions into episodes: the one assembler of everything that is collected or recorded.
 
-Decisions are appended as they come, a few arrays per `recv`. They are sorted only when episodes are taken. An episode is
-complete when its match has ended. With a segment length, longer episodes are also cut into segments of that many
+Decisions are appended as they come, a few arrays per `recv`. They are sorted only when episodes are taken. An episode
+is complete when its match has ended. With a segment length, longer episodes are also cut into segments of that many
 decisions, which can be taken before the match has ended, as soon as the seat has made its next decision. Voided
 matches are dropped.
 """

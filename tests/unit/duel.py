@@ -1,8 +1,8 @@
 """A small game that behaves like a simulator of battles, for tests of everything that plays matches.
 
-Both seats strike at once, for 0, 1 or 2 hit points. A seat that was hit by 2 must catch breath, alone, before the next round.
-Views are small integers. Several hosts share the slots and answer in turn, so that each batch has the decisions of only
-some matches; the end of a match comes in a batch without decisions.
+Both seats strike at once, for 0, 1 or 2 hit points. A seat that was hit by 2 must catch breath, alone, before the next
+round. Views are small integers. Several hosts share the slots and answer in turn, so that each batch has the decisions
+of only some matches; the end of a match comes in a batch without decisions.
 """
 
 import sys

@@ -275,7 +275,8 @@ def collector(
 ) -> tuple[Collector, MatchPool]:
     pool = game.pool(slots, 0)
     player = PolicyPlayer(policy, game.spec, slots, CPU, 0)
-    return Collector(game, pool, Seating(slots, SELF_PLAY, lambda *_: player, 0), stride, Clock(), segment=segment), pool
+    seating = Seating(slots, SELF_PLAY, lambda *_: player, 0)
+    return Collector(game, pool, seating, stride, Clock(), segment=segment), pool
 
 
 def played(one: Collector, decisions: int, steps: int = 5) -> Trajectories:

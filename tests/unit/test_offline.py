@@ -86,7 +86,7 @@ def test_every_setting_changes_what_is_learned(change: dict[str, Any]):
     assert not torch.equal(weights(learned(**base)), weights(learned(**change)))
 
 
-def test_a_critic_of_actions_weighs_by_its_own_judgement():
+def test_a_critic_of_actions_weights_by_its_own_advantages():
     policy = new_policy(action_values=True)
     metrics = build_learner("offline", policy, critic="actions").update(stale_data(), 0.0)
     assert metrics["action_value_loss"] > 0
@@ -125,7 +125,7 @@ def test_unknown_actions_carry_rewards_but_are_not_copied():
         assert torch.equal(weights(policy), weights(other))
 
 
-def test_results_that_did_not_come_by_play_reach_nobody():
+def test_results_of_episodes_that_did_not_terminate_are_not_used():
     data = stale_data()
     is_counted = np.arange(data.episodes) % 2 == 0
     turned = replace(data, terminated=is_counted, result=np.where(is_counted, data.result, -data.result))

@@ -19,7 +19,7 @@ def recorded(stride: int | None = None, memory: str = "none") -> Trajectories:
     return play(game, build_policy(game, memory=memory), 400, stride=stride)
 
 
-def test_portions_hold_whole_episodes_and_join_to_the_same_again():
+def test_portions_hold_complete_episodes_and_join_to_the_same_again():
     trajectories = recorded(stride=2, memory="gru")
     parts = list(trajectories.portions(50))
     assert len(parts) > 5
@@ -63,7 +63,7 @@ def test_stale_beginnings_are_left_out_and_the_rest_stays(memory: str, stride: i
         if memory == "none":
             assert older.all()  # nothing fresh is left out
         elif begins > first:
-            assert begins in mixed.memory_row  # it can go on from a kept memory alone
+            assert begins in mixed.memory_row  # it can only continue from a kept memory
             assert rows.start in fresh.memory_row
 
 
@@ -83,7 +83,7 @@ def test_a_recurrent_policy_never_continues_where_no_memory_was_kept():
     assert first.max() <= 1  # only whole episodes are left
 
 
-def test_episodes_that_an_older_version_began_are_left_out_whole():
+def test_episodes_that_an_older_version_began_are_left_out_completely():
     game = opened(LEDUC)
     collector = build_collector(game, build_policy(game), slots=200)
     collector.collect(100, version=0)
