@@ -162,7 +162,7 @@ def test_when_central_inference_dies_everything_is_started_again(tmp_path: Path)
         assert collection.inference_pid is not None
         os.kill(collection.inference_pid, signal.SIGKILL)
         started = time.monotonic()
-        time.sleep(1.0)  # so that all actors have lost their line before anybody looks
+        time.sleep(1.0)  # so that all actors have lost their connection before anything is checked
         while set(before) & set(collection.pids):
             collection.collect(512)
         after = collection.pids

@@ -99,7 +99,7 @@ def test_completion_installs_and_completes_commands(tmp_path: Path):
         ),
         (["evaluate", "nowhere", "--json", "."], ". cannot be written: Is a directory."),
         (["evaluate", "nowhere", "--seed", "-1"], "--seed must be a whole number of at least 0, not -1."),
-        (["evaluate", "random", "greedy"], "Say which game is played, such as --game pokemon:gen1ou"),
+        (["evaluate", "random", "greedy"], "Say which game is played, such as --game family:game"),
         (["evaluate", "random", "bald", "--game", "pokemon:gen1ou"], "has no opponent called 'bald'"),
         (["evaluate", "random", "random", "--game", "pokemon:gen1ou"], "random is there twice"),
         (["evaluate", "random", "poke-env:RandomPlayer", "--game", "openspiel:kuhn_poker"], "plays Pokémon battles"),
@@ -109,8 +109,8 @@ def test_completion_installs_and_completes_commands(tmp_path: Path):
             ["config", "show", "kuhn", "game=chess"],
             "'chess' names no game. A game is written as family:game, for example openspiel:leduc_poker or pokemon:",
         ),
-        (["train", "kuhn", "reward.kind=dense"], "openspiel:kuhn_poker is none; use reward.kind=sparse."),
-        (["train", "kuhn", "evaluation.opponents=greedy"], "has no opponent called 'greedy'. It has random."),
+        (["train", "kuhn", "reward.kind=dense"], "openspiel:kuhn_poker has none; use reward.kind=sparse."),
+        (["train", "kuhn", "evaluation.opponents=greedy"], "has no opponent called 'greedy'. It has random; "),
     ],
 )
 def test_a_mistake_gets_a_sentence_and_exit_code_2(

@@ -112,6 +112,8 @@ def test_what_is_no_policy_is_said_to_be_none(tmp_path: Path, content: bytes):
 def test_a_missing_file_is_said_to_be_missing(tmp_path: Path):
     with pytest.raises(UserError, match=r"There is no policy at"):
         read_header(tmp_path / "nothing")
+    with pytest.raises(UserError, match=r"There is no policy at"):
+        find_policy(tmp_path / "nothing.safetensors")
 
 
 def test_a_run_is_exported_as_a_file_that_can_be_evaluated(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
