@@ -23,8 +23,9 @@ def is_import(name: str) -> bool:
 def import_attribute(name: str) -> Any:
     """Return what `module:attribute` names; the working directory counts as a place of modules."""
     module, _, attribute = name.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path and importlib.util.find_spec(module.partition(".")[0]) is None:
+    package, here = module.partition(".")[0], str(Path.cwd())
+    # A module that is loaded may have no spec, such as the __main__ of a script.
+    if here not in sys.path and package not in sys.modules and importlib.util.find_spec(package) is None:
         sys.path.append(here)
     try:
         found = importlib.import_module(module)

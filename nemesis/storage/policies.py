@@ -91,7 +91,7 @@ class SavedPolicy:
 def find_policy(name: str | Path, *, allow_imports: bool = False) -> SavedPolicy:
     """Return what is known of a policy: a run (its newest valid checkpoint), a checkpoint, a file, or shipped:NAME."""
     path = policy_path(str(name))
-    if not path.is_file():
+    if path.is_dir() or (path.suffix != SUFFIX and not path.is_file()):
         return from_checkpoint(find_checkpoint(path), allow_imports=allow_imports)
     header = read_header(path)
     check_imports(path, _imports(header.game, header.policy), allowed=allow_imports)

@@ -68,7 +68,7 @@ def wait_until(condition: Callable[[], bool], limit: float) -> float:
 
 
 @pytest.mark.parametrize("inference", ["local", "central"])
-def test_actors_hand_over_whole_episodes_of_the_published_weights(tmp_path: Path, inference: str):
+def test_actors_hand_over_complete_episodes_of_the_published_weights(tmp_path: Path, inference: str):
     with collecting(tmp_path, f"collection.inference={inference}") as (run, collection):
         for version in (0, 1, 2):
             collection.publish(MAIN, run.policy, version)
@@ -107,7 +107,7 @@ def test_new_weights_and_pairings_reach_the_actors(tmp_path: Path):
         wait_until(lambda: all(are_used() for _ in range(3)), 30)
 
 
-def test_a_run_with_actors_learns_and_leaves_nobody_behind(tmp_path: Path):
+def test_a_run_with_actors_learns_and_leaves_no_process_behind(tmp_path: Path):
     with collecting(tmp_path, "learner.learning_rate=0.003") as (run, collection):
         before = run.evaluate()["nash_conv"]
         for _ in range(60):
@@ -155,14 +155,14 @@ def test_one_process_decides_for_all_actors_as_each_would_by_itself(tmp_path: Pa
         np.testing.assert_allclose(episodes.log_prob, log_prob.numpy(), atol=1e-5)
 
 
-def test_when_central_inference_dies_everything_begins_anew(tmp_path: Path):
+def test_when_central_inference_dies_everything_is_started_again(tmp_path: Path):
     with collecting(tmp_path, "collection.inference=central") as (_, collection):
         collection.collect(512)
         before = collection.pids
         assert collection.inference_pid is not None
         os.kill(collection.inference_pid, signal.SIGKILL)
         started = time.monotonic()
-        time.sleep(1.0)  # so that all actors have lost their line before anybody looks
+        time.sleep(1.0)  # so that all actors have lost their connection before anything is checked
         while set(before) & set(collection.pids):
             collection.collect(512)
         after = collection.pids
@@ -295,7 +295,7 @@ def started_run(path: Path) -> "subprocess.Popen[str]":
     return process
 
 
-def test_when_the_learner_is_killed_no_process_outlives_it_and_the_run_goes_on(tmp_path: Path):
+def test_when_the_learner_is_killed_no_process_outlives_it_and_the_run_can_be_resumed(tmp_path: Path):
     path = tmp_path / "run"
     process = started_run(path)
     family = children(process.pid)

@@ -53,7 +53,7 @@ def test_help_does_not_wait_for_torch():
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, check=False).returncode == 0
 
 
-def test_help_of_train_tells_its_arguments(capfd: pytest.CaptureFixture[str]):
+def test_help_of_train_lists_its_arguments(capfd: pytest.CaptureFixture[str]):
     assert main(["train", "--help"]) == 0
     text = capfd.readouterr().out
     assert "nemesis train PRESET [KEY=VALUE ...]" in text
@@ -109,8 +109,8 @@ def test_completion_installs_and_completes_commands(tmp_path: Path):
             ["config", "show", "kuhn", "game=chess"],
             "'chess' names no game. A game is written as family:game, for example openspiel:leduc_poker or pokemon:",
         ),
-        (["train", "kuhn", "reward.kind=dense"], "openspiel:kuhn_poker is none; use reward.kind=sparse."),
-        (["train", "kuhn", "evaluation.opponents=greedy"], "has no opponent called 'greedy'. It has random."),
+        (["train", "kuhn", "reward.kind=dense"], "openspiel:kuhn_poker has none; use reward.kind=sparse."),
+        (["train", "kuhn", "evaluation.opponents=greedy"], "has no opponent called 'greedy'. It has random; "),
     ],
 )
 def test_a_mistake_gets_a_sentence_and_exit_code_2(
@@ -146,10 +146,10 @@ def test_what_config_show_prints_is_a_preset_again(tmp_path: Path, capfd: pytest
     assert capfd.readouterr().out == shown
 
 
-def test_config_fields_tells_ranges_and_defaults(capfd: pytest.CaptureFixture[str]):
+def test_config_fields_lists_ranges_and_defaults(capfd: pytest.CaptureFixture[str]):
     assert main(["config", "fields", "learner."]) == 0
     text = capfd.readouterr().out
-    assert "learner.algorithm: one of ppo, rnad, portfolio, bc, offline;" in text
+    assert "learner.algorithm: one of ppo, rnad, portfolio, bc, offline, imported;" in text
     assert "\ncollection" not in text
 
 
@@ -168,7 +168,7 @@ def test_a_closed_pipe_is_no_error():
     assert result.stderr == ""
 
 
-def test_doctor_tells_versions_and_finds_nothing_missing(capfd: pytest.CaptureFixture[str]):
+def test_doctor_reports_versions_and_finds_nothing_missing(capfd: pytest.CaptureFixture[str]):
     assert main(["doctor"]) == 0
     text = capfd.readouterr().out
     for word in ("python", "cores", "memory", "accelerators", "TensorBoard", "torch", "open_spiel"):
@@ -184,7 +184,7 @@ def test_a_dry_run_prints_the_config_and_writes_nothing(capfd: pytest.CaptureFix
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_is_named_after_its_preset_unless_told(tmp_path: Path, monkeypatch):
+def test_a_run_is_named_after_its_preset_unless_it_gets_a_name(tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["train", "kuhn", *SMALL, "updates=1"]) == 0
     (folder,) = Path("runs").iterdir()

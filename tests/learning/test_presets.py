@@ -1,4 +1,4 @@
-"""The presets of the exact games, whole: minutes each, so they run by name (`pytest tests/learning -m slow`)."""
+"""The presets of the exact games, in full: minutes each, so they run by name (`pytest tests/learning -m slow`)."""
 
 import json
 from pathlib import Path

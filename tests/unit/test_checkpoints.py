@@ -1,4 +1,4 @@
-"""A checkpoint is whole or is loudly skipped, and what it holds comes back bit for bit."""
+"""A checkpoint is valid or skipped with a warning, and what it holds comes back bit for bit."""
 
 import json
 import logging
@@ -248,7 +248,7 @@ def test_a_state_that_only_pickle_could_hold_is_refused():
         flatten_state({"param_groups": [{1, 2}]})
 
 
-def test_random_generators_go_on_exactly(tmp_path):
+def test_random_generators_continue_exactly(tmp_path):
     def draw() -> list[float]:
         # An odd number of normal draws leaves half of a pair in the generators' own caches.
         values = [random.random(), random.gauss(0, 1), float(np.random.rand()), float(np.random.randn())]  # noqa: NPY002

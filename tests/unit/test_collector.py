@@ -86,7 +86,7 @@ def test_every_match_can_be_replayed_in_openspiel_from_what_was_collected():
     for match in np.unique(trajectories.match):
         rows = rows_of(trajectories, match)
         state = reference.new_initial_state()
-        for row in rows[:2]:  # each seat's first view tells its card
+        for row in rows[:2]:  # each seat's first view shows its card
             state.apply_action(int(trajectories.view[row, 2:5].argmax()))
         for row in rows:
             assert state.current_player() == seat[row]
@@ -98,7 +98,7 @@ def test_every_match_can_be_replayed_in_openspiel_from_what_was_collected():
         assert [first, second] == [value / game.spec.utility_scale for value in state.returns()]
 
 
-def test_episodes_are_whole_and_in_order_with_both_seats_of_every_match():
+def test_episodes_are_complete_and_in_order_with_both_seats_of_every_match():
     game = opened(LEDUC)
     trajectories = play(game, build_policy(game), 800)
     assert trajectories.decisions >= 800
@@ -266,7 +266,7 @@ def test_matches_of_hosts_that_answer_in_turn_are_put_together_again():
     assert sum(collector.counts.ended.values()) == collector.counts.matches
 
 
-def test_hosts_that_answer_in_turn_go_on_exactly_from_a_snapshot():
+def test_hosts_that_answer_in_turn_continue_exactly_from_a_snapshot():
     game = Duel(lost=range(0, 100_000, 7))
     policy = build_policy(game, memory="gru")
     collector = build_collector(game, policy, slots=20, stride=2)
@@ -303,7 +303,7 @@ def test_random_play_takes_every_legal_action_equally_often_and_no_other():
         assert np.abs(counts - 4000 / len(legal)).max() < 4.5 * np.sqrt(4000 / len(legal))
 
 
-def test_the_clock_tells_simulation_from_inference():
+def test_the_clock_separates_simulation_from_inference():
     game = opened(LEDUC)
     collector = build_collector(game, build_policy(game), slots=64)
     act, asked = collector.player.act, 0

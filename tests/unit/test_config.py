@@ -189,23 +189,23 @@ def test_a_problem_is_one_sentence(override: str, sentence: str):
     assert problems(override) == [sentence]
 
 
-def test_open_ranges_are_told():
+def test_open_ranges_are_explained():
     sentence = "learner.clip must be a number above 0 and below 1, not 1."
     assert problems("learner.algorithm=ppo", "learner.clip=1") == [sentence]
 
 
-def test_a_missing_setting_is_told():
+def test_a_missing_setting_is_reported():
     with pytest.raises(ConfigError, match=r"^game is missing; it must be text\.$"):
         build_config(Run, {})
 
 
-def test_a_wrong_short_form_below_which_something_is_set_is_told_once():
+def test_a_wrong_short_form_below_which_something_is_set_is_reported_once():
     preset = {"learner": {"algorithm": "rnad", "learning_rate": "fast"}}
     (problem,) = problems("learner.learning_rate.end=0", **preset)
     assert problem.startswith("learner.learning_rate must be a number")
 
 
-def test_all_problems_are_told_up_to_five():
+def test_all_problems_are_reported_up_to_five():
     assert problems("updates", "resume=3", "learner.form=3") == [
         '"updates" is not an override. Write KEY=VALUE, with dots between nested keys.',
         "resume must be true or false, not 3.",

@@ -79,7 +79,7 @@ def test_a_resumed_run_forgets_what_came_after_its_checkpoint(run):
     assert [(line["update"], line["x"]) for line in read_metrics(run.metrics_path)] == [(1, 1), (2, 2), (3, 3), (4, 40)]
 
 
-def test_seconds_go_on_over_a_resumption(run):
+def test_seconds_continue_over_a_resumption(run):
     with Metrics(run, FILE_ONLY) as metrics:
         metrics.write(1, {"x": 1})
     line = {**read_metrics(run.metrics_path)[0], "seconds": 1000.5}
@@ -203,7 +203,7 @@ def test_win_rates_have_a_row_for_each_opponent_and_come_first():
     assert rows[4].startswith("return against random")
 
 
-def test_plain_lines_tell_win_rates_as_shares():
+def test_plain_lines_show_win_rates_as_shares():
     output = io.StringIO()
     with open_display("battles", 200, Console(file=output)) as display:
         display.update(progress(100, evaluation=[(0, {"win_rate_against_random": 0.5})]))

@@ -173,7 +173,7 @@ def test_weighting_by_advantage_plays_better_than_cloning():
         learner = build_learner("offline", policy, weighting=weighting, value_lambda=1.0, learning_rate=3e-3)
         for seed in range(150):
             learner.update(own_data(new_policy(5), seed) if seed < 20 else data, 0.0)
-        actor = PolicyPlayer(policy, game.spec, 128, CPU, seed=0)
-        (score,) = play(game, actor, [RandomPlayer(1)], matches=2000, slots=128, seed=2)
+        player = PolicyPlayer(policy, game.spec, 128, CPU, seed=0)
+        (score,) = play(game, player, [RandomPlayer(1)], matches=2000, slots=128, seed=2)
         returns[weighting] = score.mean
     assert returns["filter"] > returns["none"] + 0.02

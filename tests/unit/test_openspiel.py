@@ -129,7 +129,7 @@ def test_the_nash_conv_of_a_policy_with_memory_is_that_of_playing_it_along_the_t
 @pytest.mark.parametrize("name", [KUHN, GOOFSPIEL, LEDUC_BY_RANK])
 def test_both_pools_show_the_same_positions(name: str):
     seen = []
-    for game, steps in ((opened(name), 400), (stepping(name), 60)):
+    for game, steps in ((opened(name), 600), (stepping(name), 60)):
         rows = [decisions for decisions, _ in play(game.pool(100, seed=1), steps)]
         assert rows[0].view.dtype == np.float32
         assert rows[0].view.shape == (100, game.spec.view_size)
@@ -231,7 +231,7 @@ def test_a_restored_pool_continues_identically(open_any, name: str, steps: int):
     assert_arrays_equal(other.snapshot(), pool.snapshot())
 
 
-def test_a_snapshot_does_not_change_when_the_pool_goes_on(open_any):
+def test_a_snapshot_does_not_change_when_the_pool_continues(open_any):
     pool = open_any(LEDUC).pool(20, seed=4)
     play(pool, 10)
     snapshot = pool.snapshot()
@@ -414,7 +414,7 @@ def test_a_huge_game_opens_at_once(name: str):
     assert perf_counter() - started < 2
 
 
-def test_the_shape_of_a_game_is_told_without_its_tree(monkeypatch: pytest.MonkeyPatch):
+def test_the_shape_of_a_game_is_known_without_its_tree(monkeypatch: pytest.MonkeyPatch):
     game = open_game(LEDUC)
     monkeypatch.setattr("nemesis.games.openspiel.game.tabulate", lambda _: pytest.fail("The tree was written out."))
     assert isinstance(game, ExactGame)

@@ -54,7 +54,7 @@ def test_results_are_kept_by_side_and_move_the_ratings_against_each_other():
 
 
 @pytest.mark.parametrize("reason", [EndReason.HOST_LOST, EndReason.FORFEIT, EndReason.REFUSED])
-def test_a_voided_match_is_credited_to_nobody(reason: EndReason):
+def test_a_voided_match_is_credited_to_no_member(reason: EndReason):
     opponent = member("one")
     pool = pool_of(opponent)
     pool.add_outcomes(outcomes(opponent, [1, 1, 1], reason=reason))
@@ -250,7 +250,7 @@ def test_a_wanted_member_is_met_at_once():
     assert pool.met["newcomer"] > 0
 
 
-def test_a_restored_pool_goes_on_as_if_nothing_had_happened():
+def test_a_restored_pool_continues_as_if_nothing_had_happened():
     def play(pool: OpponentPool, first: int, last: int) -> None:
         for update in range(first, last):
             for one in list(pool.members.values()):

@@ -1,6 +1,7 @@
 """A policy in one file: the same network again, or a sentence that says why not."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,12 @@ from nemesis.core.errors import UserError
 from nemesis.policies.build import build_policy
 from nemesis.policies.config import PolicyConfig
 from nemesis.storage import policies
-from nemesis.storage.policies import find_policy, load_policy, policy_path
+from nemesis.storage.checkpoints import save_checkpoint
+from nemesis.storage.policies import find_checkpoint, find_policy, load_policy, policy_path
 from nemesis.storage.policy_files import read_header, save_policy
 from nemesis.training.config import RunConfig
 from nemesis.training.loop import train
+from nemesis.training.run import Run
 
 CONFIG = PolicyConfig(width=16, layers=1, memory="gru")
 
@@ -63,6 +66,25 @@ def test_another_version_of_the_view_record_is_refused(file: Path):
         find_policy(rewritten(file, view_version="older")).load(opened(LEDUC))
 
 
+def test_a_checkpoint_of_another_version_of_the_view_record_is_refused(tmp_path: Path):
+    game = opened(LEDUC)
+    policy = build_policy(game, CONFIG).state_dict()
+    config = build_config(RunConfig, {"game": f"openspiel:{LEDUC}", "policy": CONFIG.model_dump(mode="json")})
+    state = {"view_version": "older", "decisions": 0}
+    path = save_checkpoint(tmp_path, 1, {"weights": policy, "average": policy}, state, config.model_dump(mode="json"))
+    for weights in ("last", "average"):
+        with pytest.raises(UserError, match=r"update-00000001 reads another version of the view record of openspiel"):
+            find_policy(path).load(game, weights)
+    with closing(Run(config, tmp_path)) as run, pytest.raises(UserError, match=r"another version of the view record"):
+        run.restore(find_checkpoint(path))
+
+
+def test_a_checkpoint_that_does_not_describe_its_policy_is_damaged(tmp_path: Path):
+    path = save_checkpoint(tmp_path, 1, {"weights": {}}, {}, {"game": f"openspiel:{LEDUC}", "policy": {}})
+    with pytest.raises(UserError, match=r"update-00000001 is damaged: it does not describe its policy"):
+        find_policy(path)
+
+
 def test_a_newer_format_is_refused(file: Path):
     with pytest.raises(UserError, match=r"has format 99"):
         read_header(rewritten(file, format=99))
@@ -70,9 +92,13 @@ def test_a_newer_format_is_refused(file: Path):
 
 def test_weights_that_do_not_fit_are_refused(file: Path):
     policy = CONFIG.model_dump(mode="json") | {"width": 24}
-    with pytest.raises(
-        UserError, match=r"has another shape: encoder.* is \(16, .* there and \(24, .* here\. Set policy"
-    ):
+    with pytest.raises(UserError, match=r"has another shape: .* is \(16, .* there and \(24, .* here\. Set policy"):
+        find_policy(rewritten(file, policy=policy)).load(opened(LEDUC))
+
+
+def test_a_policy_with_other_parts_is_refused(file: Path):
+    policy = CONFIG.model_dump(mode="json") | {"action_values": True}
+    with pytest.raises(UserError, match=r"has another shape: only the policy here has heads\.action_values"):
         find_policy(rewritten(file, policy=policy)).load(opened(LEDUC))
 
 
@@ -86,6 +112,8 @@ def test_what_is_no_policy_is_said_to_be_none(tmp_path: Path, content: bytes):
 def test_a_missing_file_is_said_to_be_missing(tmp_path: Path):
     with pytest.raises(UserError, match=r"There is no policy at"):
         read_header(tmp_path / "nothing")
+    with pytest.raises(UserError, match=r"There is no policy at"):
+        find_policy(tmp_path / "nothing.safetensors")
 
 
 def test_a_run_is_exported_as_a_file_that_can_be_evaluated(tmp_path: Path, capfd: pytest.CaptureFixture[str]):

@@ -55,7 +55,7 @@ def test_a_damaged_checkpoint_is_skipped(run: Path, tmp_path: Path):
     assert torch.equal(ensemble.policies[0].heads.value.weight, expected.heads.value.weight)
 
 
-def test_too_few_checkpoints_are_an_error_that_tells_how_many_there_are(run: Path):
+def test_too_few_checkpoints_are_an_error_that_says_how_many_there_are(run: Path):
     with pytest.raises(UserError, match=r"has 3 valid checkpoints, and 5 were asked for"):
         open_ensemble(run, opened(KUHN), PlayOptions(ensemble=5))
 
@@ -65,7 +65,7 @@ def test_another_game_is_refused(run: Path):
         open_ensemble(run, opened("leduc_poker"), PlayOptions(ensemble=2))
 
 
-def test_a_policy_file_plays_as_it_was_exported_unless_told_otherwise(tmp_path: Path):
+def test_a_policy_file_plays_as_it_was_exported_unless_asked_otherwise(tmp_path: Path):
     game = opened(KUHN)
     config = PolicyConfig(width=16, layers=1)
     file = tmp_path / "policy.safetensors"

@@ -31,7 +31,7 @@ SLOTS = 40
 
 
 class Noting(RandomPlayer):
-    """A random player that remembers which seats it was asked for."""
+    """A random player that records which seats it was asked for."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
@@ -109,7 +109,7 @@ def test_a_match_keeps_its_pair_when_the_pairings_change():
     for _ in range(3):
         league.collector.collect(400)
         league.seating.follow(Pairings((Pairing(SELF, SELF, 1.0),)))
-    assert [league.seating.sources[number] for number in league.seating._players] == [SELF]  # nobody needs the other
+    assert [league.seating.sources[number] for number in league.seating._players] == [SELF]  # no match needs the other
 
 
 def test_decisions_are_marked_with_the_version_of_their_own_learner():
@@ -120,7 +120,7 @@ def test_decisions_are_marked_with_the_version_of_their_own_learner():
     assert set(experience.episodes[EXPLOITER].version.tolist()) == {3}
 
 
-def test_a_match_lost_before_its_first_decision_belongs_to_nobody():
+def test_a_match_lost_before_its_first_decision_is_credited_to_no_player():
     game = Duel(lost=range(0, 100_000, 5))
     league = League(game, Pairings((Pairing(SELF, RANDOM, 1.0),)))
     experience = league.collector.collect(500)

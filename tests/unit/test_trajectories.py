@@ -19,7 +19,7 @@ def recorded(stride: int | None = None, memory: str = "none") -> Trajectories:
     return play(game, build_policy(game, memory=memory), 400, stride=stride)
 
 
-def test_portions_hold_whole_episodes_and_join_to_the_same_again():
+def test_portions_hold_complete_episodes_and_join_to_the_same_again():
     trajectories = recorded(stride=2, memory="gru")
     parts = list(trajectories.portions(50))
     assert len(parts) > 5
