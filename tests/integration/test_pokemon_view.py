@@ -59,7 +59,7 @@ NOT_AT_PREVIEW = (*STATS_ONLY, "item", "move", "tera")
     ],
 )
 def test_what_is_hidden_does_not_change_a_view(battle_format: str, teams: str, sheets: bool, hidden: tuple[str, ...]):
-    """Two battles that differ in one hidden thing of the foe look the same for as long as the seat is told the same."""
+    """Two battles that differ in one hidden thing of the foe look the same while the seat receives the same."""
     pastes, choose = team_pastes(teams), random.Random(battle_format)
     battles: list[dict[str, Any]] = []
     for seed in range(1, 40 * TIMES + 1):
