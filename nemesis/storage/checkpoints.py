@@ -40,6 +40,10 @@ class CheckpointError(UserError):
     """A checkpoint cannot be read or written; the message says what to do."""
 
 
+class FormatError(CheckpointError):
+    """A checkpoint of another version of Nemesis."""
+
+
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """A checkpoint whose files were verified."""
@@ -134,6 +138,8 @@ def newest_valid(root: Path) -> tuple[Checkpoint, list[str]]:
     for path in checkpoint_paths(root):
         try:
             return load_checkpoint(path), skipped
+        except FormatError:  # so are the others, and none of them is damaged
+            raise
         except CheckpointError as error:
             skipped.append(f"Skipped a checkpoint: {error}")
             _log.warning(skipped[-1])
@@ -194,7 +200,7 @@ def _checked_files(path: Path) -> list[str]:
             if isinstance(version, int) and version > FORMAT
             else "it was written by an older version: use that version, or train again"
         )
-        raise CheckpointError(f"{path} has format {version}, and this version of Nemesis reads {FORMAT}; {remedy}.")
+        raise FormatError(f"{path} has format {version}, and this version of Nemesis reads {FORMAT}; {remedy}.")
     for name in _REQUIRED:
         if name not in files:
             raise CheckpointError(f"{path} is damaged: manifest.json does not list {name}.")

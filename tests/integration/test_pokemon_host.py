@@ -28,6 +28,30 @@ def test_host_passes_the_type_checker(ready):
     assert outcome.returncode == 0, outcome.stdout
 
 
+LONG_FUNCTIONS = """
+import ts from 'typescript';
+import { globSync, readFileSync } from 'node:fs';
+
+for (const file of [...globSync('*.js'), ...globSync('*/*.js')].filter(name => !name.startsWith('node_modules'))) {
+    const source = ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest, true);
+    const line = position => source.getLineAndCharacterOfPosition(position).line;
+    const visit = node => {
+        const lines = line(node.getEnd()) - line(node.getStart()) + 1;
+        if (ts.isFunctionLike(node) && lines > 60) console.log(`${file}:${line(node.getStart()) + 1}: ${lines} lines`);
+        ts.forEachChild(node, visit);
+    };
+    visit(source);
+}
+"""
+
+
+def test_no_function_of_the_host_is_too_long(ready):
+    found, folder = ready
+    command = [found.node, "--input-type=module", "--eval", LONG_FUNCTIONS]
+    outcome = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    assert outcome.stdout == ""
+
+
 def test_lock_file_pins_the_simulator_and_names_no_address():
     lock = json.loads((node.HOST / "package-lock.json").read_text())
     assert lock["packages"]["node_modules/pokemon-showdown"]["version"] == "0.11.11"
