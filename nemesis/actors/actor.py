@@ -117,7 +117,7 @@ class _Actor:
         slots = settings.collection.slots
         learning, open_frozen = self._remote_players(task.inference) if task.inference else self._local_players()
         self._pool = game.pool(slots, task.seed)
-        self._seating = open_seating(game, slots, task.pairings, learning, open_frozen, task.seed)
+        self._seating = open_seating(game, slots, task.pairings, learning, open_frozen, task.seed, settings.imports)
         limit = capacity(task.portion)
         self._collector = Collector(
             game,
@@ -146,7 +146,7 @@ class _Actor:
         for number, (name, weights) in enumerate(task.weights.items()):
             policy = build_policy(game, task.settings.policy).eval()
             learning[name] = FollowingPlayer(policy, game.spec, weights, slots, task.seed + 1 + number)
-        return learning, frozen_players(game, slots, torch.device("cpu"), task.folder)
+        return learning, frozen_players(game, slots, torch.device("cpu"), task.folder, task.settings.imports)
 
     def _remote_players(self, inference: InferenceClient) -> tuple[dict[str, LearningPlayer], OpenPlayer]:
         """Return players with policies in the inference process."""

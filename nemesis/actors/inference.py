@@ -259,9 +259,8 @@ class Inference:
         if source not in self._players:
             weights = self._task.weights.get(source.name) if source.kind == "learning" else None
             if weights is None:
-                saved = find_policy(
-                    self._task.folder / source.name, allow_imports=True
-                )  # a policy of the user's own run
+                file = self._task.folder / source.name
+                saved = find_policy(file, allow_imports=self._task.settings.imports)
                 policy, style = saved.load(self._game), saved.style
             else:
                 policy, style = build_policy(self._game, self._task.settings.policy).eval(), DEFAULT_STYLE

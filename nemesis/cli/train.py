@@ -9,7 +9,9 @@ from nemesis.cli.config import resolve, resolved_yaml
 from nemesis.cli.options import Flag
 
 
-def train(preset: str, /, *overrides: str, run: Path | None = None, dry_run: Flag = False) -> None:
+def train(
+    preset: str, /, *overrides: str, run: Path | None = None, dry_run: Flag = False, allow_imports: Flag = False
+) -> None:
     """Train from a preset.
 
     Args:
@@ -17,6 +19,7 @@ def train(preset: str, /, *overrides: str, run: Path | None = None, dry_run: Fla
         overrides: settings to change, as KEY=VALUE, such as learner.learning_rate=3e-4
         run: new folder of the run; by default runs/PRESET-DATE-TIME
         dry_run: build everything, print the resolved config, and stop
+        allow_imports: import the code that policies named in the config name, as module:attribute
     """
     config = resolve(preset, overrides)
     from nemesis.population.league import open_league
@@ -25,10 +28,10 @@ def train(preset: str, /, *overrides: str, run: Path | None = None, dry_run: Fla
 
     run = run or Path("runs", f"{Path(preset).stem}-{datetime.now():%Y%m%d-%H%M%S}")
     if dry_run:
-        Run(config, run, open_league).close()
+        Run(config, run, open_league, allow_imports=allow_imports).close()
         print(resolved_yaml(config), end="")
     else:
-        loop.train(config, run, open_matchmaker=open_league)
+        loop.train(config, run, open_matchmaker=open_league, allow_imports=allow_imports)
 
 
 def resume(run: Path, /, *overrides: str, allow_imports: Flag = False) -> None:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticUndefined
 
 from nemesis.core.errors import UserError
+from nemesis.core.plugins import IMPORTED, is_import
 from nemesis.core.schedule import Schedule
 
 M = TypeVar("M", bound=BaseModel)
@@ -109,7 +110,12 @@ class _Group:
     def select(self, tag: object) -> type[BaseModel] | None:
         if self.discriminator is None:
             return next(iter(self.models.values()))
-        return self.models.get(str(tag))
+        return self.models.get(str(tag)) or (self.models.get(IMPORTED) if is_import(str(tag)) else None)
+
+    @property
+    def choices(self) -> list[str]:
+        """The tags as the user writes them."""
+        return ["module:attribute" if tag == IMPORTED else tag for tag in self.models]
 
     def of(self, settings: Mapping[str, Any]) -> type[BaseModel] | None:
         return self.select(settings.get(self.discriminator) if self.discriminator else None)
@@ -256,7 +262,7 @@ def _sentence(model: type[BaseModel], data: Mapping[str, Any], details: ErrorDet
         return f"{place.path}: {message}." if place.path else f"{message}."
     group = _group(place.field) if place.field else None
     if group and group.discriminator and kind in ("union_tag_invalid", "union_tag_not_found"):
-        path, allowed = f"{place.path}.{group.discriminator}", "one of " + ", ".join(group.models)
+        path, allowed = f"{place.path}.{group.discriminator}", "one of " + ", ".join(group.choices)
         given = place.given.get(group.discriminator)
         names = list(group.models)
     else:
@@ -372,7 +378,7 @@ def _describe_union(group: _Group, discriminator: str, prefix: str, default: Any
     path = prefix + discriminator
     description = next((setting.description for setting in having if setting.path == path), "")
     chosen = str(getattr(default, discriminator)) if isinstance(default, BaseModel) else None
-    yield FieldInfo(path, "one of " + ", ".join(group.models), chosen, description)
+    yield FieldInfo(path, "one of " + ", ".join(group.choices), chosen, description)
     for setting, tags in having.items():
         if setting.path != path:
             yield replace(setting, only_for=() if len(tags) == len(group.models) else tuple(tags))

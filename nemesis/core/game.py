@@ -150,7 +150,7 @@ class MatchPool(Protocol):
         ...
 
     def snapshot(self) -> Arrays:
-        """Return everything that an exact continuation needs, matches in flight included."""
+        """Return everything that an exact continuation needs: matches in flight, and results that wait for `recv`."""
         ...
 
     def restore(self, snapshot: Arrays) -> None:

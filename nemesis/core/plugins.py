@@ -1,17 +1,26 @@
 """Plug-ins: code by name as `module:attribute`, for games, scripted opponents, learners, encoders and rewards.
 
 A name is imported when the user gives it, on the command line or in a config file. A name that stands in an opened run,
-population or policy file would run the code of whoever wrote that file, so opening one needs the user's permission.
+population or policy file would run the code of that file's author, so opening one needs the user's permission.
 """
 
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from nemesis.core.errors import UserError
+
+ImportPermission: TypeAlias = bool | Collection[str]
+"""Which names may be imported: all, none, or those that the user has given."""
+
+IMPORTED = "imported"
+"""The tag of the alternative of a setting that code outside the package provides."""
+
+IMPORT_PATTERN = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"
+"""What module:attribute looks like, for the checks of settings."""
 
 
 def is_import(name: str) -> bool:
@@ -22,6 +31,8 @@ def is_import(name: str) -> bool:
 
 def import_attribute(name: str) -> Any:
     """Return what `module:attribute` names; the working directory counts as a place of modules."""
+    if not is_import(name):
+        raise UserError(f"'{name}' is not the name of code; write it as module:attribute.")
     module, _, attribute = name.partition(":")
     package, here = module.partition(".")[0], str(Path.cwd())
     # A module that is loaded may have no spec, such as the __main__ of a script.
@@ -44,10 +55,11 @@ def import_attribute(name: str) -> Any:
         raise UserError(f"The module '{module}' has no attribute '{attribute}', which {name} names.") from None
 
 
-def check_imports(where: object, names: Iterable[str], *, allowed: bool) -> None:
-    """Raise unless the user allows the code that something opened names."""
-    named = [name for name in dict.fromkeys(names) if is_import(name)]
-    if named and not allowed:
+def check_imports(where: object, names: Iterable[str], *, allowed: ImportPermission) -> None:
+    """Raise unless the user allows all code that something opened names."""
+    permitted = (lambda _: allowed) if isinstance(allowed, bool) else allowed.__contains__
+    named = [name for name in dict.fromkeys(names) if not permitted(name)]
+    if named:
         raise UserError(
             f"{where} names code to import: {', '.join(named)}. Importing it runs it; if you trust it, pass "
             "--allow-imports (in Python: allow_imports=True)."

@@ -80,6 +80,8 @@ class Episodes:
         """Return the episodes as if a policy of this version had played them."""
         known = self.known
         terminated = self.ending == "played"
+        reward = self.reward.copy()
+        reward[self.offsets[1:] - 1] -= self.result  # which trajectories pay by themselves
         return Trajectories(
             view=self.view,
             mask=self.mask,
@@ -94,6 +96,7 @@ class Episodes:
             result=self.result,
             memory_row=np.zeros(0, dtype=np.int64),
             memory=np.zeros((0, 0), dtype=np.float32),
+            reward=reward if reward.any() else None,
             known=None if known.all() else known,
             possible=self.possible,
             terminated=None if terminated.all() else terminated,

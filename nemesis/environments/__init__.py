@@ -62,6 +62,7 @@ def gymnasium_env(
     seat: int | None = 0,
     illegal_action: IllegalAction = "raise",
     settings: Mapping[str, Any] | None = None,
+    allow_imports: bool = False,
 ) -> "MatchEnv":
     """Return a Gymnasium environment: one seat of a match, the others played by an opponent.
 
@@ -72,10 +73,13 @@ def gymnasium_env(
         seat: the seat of the agent; None gives it seats 0 and 1 in turn, match by match.
         illegal_action: what an action outside the mask does (`IllegalAction`).
         settings: settings of the game's family, if the game is given by name.
+        allow_imports: import the code that a policy names as module:attribute.
     """
     from nemesis.environments.gymnasium_single import MatchEnv  # noqa: PLC0415
 
-    return MatchEnv(game, opponent, seat=seat, illegal_action=illegal_action, settings=settings)
+    return MatchEnv(
+        game, opponent, seat=seat, illegal_action=illegal_action, settings=settings, allow_imports=allow_imports
+    )
 
 
 def gymnasium_vector_env(
@@ -86,6 +90,7 @@ def gymnasium_vector_env(
     seat: int | None = 0,
     illegal_action: IllegalAction = "raise",
     settings: Mapping[str, Any] | None = None,
+    allow_imports: bool = False,
 ) -> "MatchVectorEnv":
     """Return a Gymnasium vector environment over so many matches of one pool.
 
@@ -93,7 +98,15 @@ def gymnasium_vector_env(
     """
     from nemesis.environments.gymnasium_vector import MatchVectorEnv  # noqa: PLC0415
 
-    return MatchVectorEnv(game, num_envs, opponent, seat=seat, illegal_action=illegal_action, settings=settings)
+    return MatchVectorEnv(
+        game,
+        num_envs,
+        opponent,
+        seat=seat,
+        illegal_action=illegal_action,
+        settings=settings,
+        allow_imports=allow_imports,
+    )
 
 
 gymnasium.register(

@@ -36,6 +36,7 @@ class MatchEnv(gymnasium.Env[npt.NDArray[Any], np.int64]):
         seat: int | None = 0,
         illegal_action: IllegalAction = "raise",
         settings: Mapping[str, Any] | None = None,
+        allow_imports: bool = False,
     ) -> None:
         check_option(illegal_action)
         opened = as_game(game, settings)
@@ -43,7 +44,8 @@ class MatchEnv(gymnasium.Env[npt.NDArray[Any], np.int64]):
         self.observation_space = view_space(opened.spec)
         self.action_space = action_space(opened.spec)
         self._actions = opened.spec.actions
-        self._matches = SeatMatches(opened, 1, seat, opponent_for(opened, opponent, 1), illegal_action)
+        open_opponent = opponent_for(opened, opponent, 1, allow_imports=allow_imports)
+        self._matches = SeatMatches(opened, 1, seat, open_opponent, illegal_action)
         self._first: SeatStep | None = None  # of the next match, which begins in the pool as soon as one ends
         self._playing = False
 

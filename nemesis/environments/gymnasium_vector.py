@@ -45,6 +45,7 @@ class MatchVectorEnv(VectorEnv[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[A
         seat: int | None = 0,
         illegal_action: IllegalAction = "raise",
         settings: Mapping[str, Any] | None = None,
+        allow_imports: bool = False,
     ) -> None:
         check_option(illegal_action)
         opened = as_game(game, settings)
@@ -57,7 +58,8 @@ class MatchVectorEnv(VectorEnv[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[A
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._actions = opened.spec.actions
-        self._matches = SeatMatches(opened, num_envs, seat, opponent_for(opened, opponent, num_envs), illegal_action)
+        open_opponent = opponent_for(opened, opponent, num_envs, allow_imports=allow_imports)
+        self._matches = SeatMatches(opened, num_envs, seat, open_opponent, illegal_action)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

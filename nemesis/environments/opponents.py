@@ -16,7 +16,7 @@ OpenOpponent: TypeAlias = Callable[[int], Player]
 """Returns the opponent for a seed."""
 
 
-def opponent_for(game: Game, opponent: str | Path | Player, slots: int) -> OpenOpponent:
+def opponent_for(game: Game, opponent: str | Path | Player, slots: int, *, allow_imports: bool = False) -> OpenOpponent:
     """Return what opens the opponent of a pool of so many slots; a player that is given keeps its own seed."""
     if not isinstance(opponent, str | Path):
         return lambda _: opponent
@@ -24,7 +24,8 @@ def opponent_for(game: Game, opponent: str | Path | Player, slots: int) -> OpenO
     if name in opponent_names(game):
         return lambda seed: open_opponent(game, name, seed)
     if name.startswith(SHIPPED) or Path(name).exists():
-        return lambda seed: open_policy_player(name, game, slots, seed, PlayOptions())
+        options = PlayOptions(allow_imports=allow_imports or frozenset([game.spec.name]))
+        return lambda seed: open_policy_player(name, game, slots, seed, options)
     if is_import(name):
         return lambda seed: open_opponent(game, name, seed)
     raise UserError(

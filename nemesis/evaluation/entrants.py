@@ -5,13 +5,14 @@ function as module:attribute, or a player over a server. A game family registers
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
+from nemesis.core.plugins import ImportPermission
 from nemesis.games.config import GameConfig
 from nemesis.play.matches import Score
 from nemesis.play.players import Player
@@ -70,10 +71,12 @@ def open_entrants(
     """Open the game of all entrants. Its settings are those of the runs, with the overrides on top."""
     if repeated := {name for name in names if names.count(name) > 1}:
         raise UserError(f"{min(repeated)} is given twice; name each player once.")
+    imports: ImportPermission = options.allow_imports or frozenset([game] if game else ())
+    options = replace(options, allow_imports=imports)
     config: dict[str, Any] = {}
     for name in names:
         if _remote(name, remote_players) is None and is_policy(name):
-            saved = find_policy(name, allow_imports=options.allow_imports or game is not None)
+            saved = find_policy(name, allow_imports=imports)
             game = game or saved.game
             if saved.game != game:
                 raise UserError(f"{saved.path} plays {saved.game}, not {game}.")

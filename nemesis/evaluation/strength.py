@@ -10,7 +10,7 @@ import torch
 from nemesis.core.config import build_config
 from nemesis.core.game import SIDES, ExactGame, Game
 from nemesis.core.interrupts import Stop, never
-from nemesis.core.plugins import check_imports
+from nemesis.core.plugins import ImportPermission, check_imports, is_import
 from nemesis.evaluation.config import EvaluationConfig
 from nemesis.evaluation.replays import SavedReplay, save_replays
 from nemesis.play.matches import Score, play
@@ -117,7 +117,7 @@ def evaluate(
     replays: int = 0,
     overrides: Sequence[str] = (),
     *,
-    allow_imports: bool = False,
+    allow_imports: ImportPermission = False,
 ) -> Evaluation:
     """Measure the policy of a checkpoint, or of a run's newest valid checkpoint.
 
@@ -127,7 +127,8 @@ def evaluate(
     saved = find_policy(path, allow_imports=allow_imports)
     config = saved.training_config()
     settings = build_config(EvaluationConfig, config["evaluation"])
-    check_imports(path, settings.opponents or (), allowed=allow_imports or opponents is not None)
+    if not opponents:
+        check_imports(path, filter(is_import, settings.opponents or ()), allowed=allow_imports)
     torch.set_num_threads(config["threads"])
     game = saved.game_config(overrides).open_game()
     device = choose_device()

@@ -7,10 +7,8 @@ from importlib.metadata import entry_points
 from pkgutil import iter_modules
 from typing import Any
 
-from pydantic import ValidationError
-
 from nemesis import games
-from nemesis.core.config import build_config
+from nemesis.core.config import ConfigError, build_config
 from nemesis.core.errors import UserError
 from nemesis.core.family import Family
 from nemesis.core.game import Game
@@ -79,16 +77,18 @@ def _open_imported(name: str, game_settings: Mapping[str, Any]) -> Game:
     """Return a game outside the package: a class or function that takes nothing, or the settings that it declares."""
     maker = import_attribute(name)
     model = getattr(maker, "settings_model", None)
-    if model is None:
-        if game_settings:
-            raise UserError(f"{name} takes no game_settings; leave them out.")
-        game = maker()
-    else:
-        try:
-            game = maker(build_config(model, game_settings))
-        except ValidationError as error:
-            raise UserError(f"The game_settings of {name} are wrong: {error}") from error
-    if (own := game.spec.name) != name:
+    if model is None and game_settings:
+        raise UserError(f"{name} takes no game_settings; leave them out.")
+    try:
+        settings = [] if model is None else [build_config(model, game_settings)]
+    except ConfigError as error:
+        raise ConfigError(f"The game_settings of {name} are wrong. {error}") from error
+    try:
+        game = maker(*settings)
+        own = game.spec.name
+    except (TypeError, AttributeError) as error:
+        raise UserError(f"{name} is not a game, or cannot be made without arguments: {error}.") from error
+    if own != name:
         raise UserError(
             f"The spec of {name} calls it '{own}'; its spec.name must be '{name}', so that it is found again."
         )

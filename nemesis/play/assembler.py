@@ -45,8 +45,10 @@ class Assembled:
 class EpisodeAssembler:
     """Collects the decisions of matches in flight, and returns complete episodes."""
 
-    def __init__(self, seats: int, segment: int | None = None) -> None:
+    def __init__(self, seats: int, segment: int | None = None, *, bootstraps: bool = True) -> None:
+        """Without `bootstraps`, the value after episodes that are not terminated is left out."""
         self._seats = seats
+        self._bootstraps = bootstraps
         self._segment = segment
         self._steps: list[Columns] = []
         self._ended: list[Results] = []
@@ -125,24 +127,22 @@ class EpisodeAssembler:
     def _final(self, steps: Columns, order: "_Order", finals: Columns) -> Columns | None:
         """Return the view and the value after the last decision of episodes that are not terminated."""
         unfinished = np.flatnonzero(~order.terminated)
-        if not unfinished.size or "value" not in steps:
+        if not unfinished.size or not self._bootstraps:
             return None
         view = np.zeros((len(order.match), steps["view"].shape[1]), dtype=steps["view"].dtype)
         value = np.zeros(len(order.match), dtype=np.float32)
         next_row = order.next_row[order.offsets[1:] - 1]
         segments = np.flatnonzero(next_row >= 0)
         view[segments], value[segments] = steps["view"][next_row[segments]], steps["value"][next_row[segments]]
-        if finals:
-            truncated = unfinished[next_row[unfinished] < 0]
-            key = finals["match"] * self._seats + finals["seat"]
-            by_key = np.argsort(key)
+        truncated = unfinished[next_row[unfinished] < 0]
+        if truncated.size:
             wanted = order.match[truncated] * self._seats + order.seat[truncated]
-            place = by_key[np.minimum(np.searchsorted(key, wanted, sorter=by_key), len(key) - 1)]
-            found = key[place] == wanted
-            view[truncated[found]], value[truncated[found]] = (
-                finals["view"][place[found]],
-                finals["value"][place[found]],
-            )
+            key = finals["match"] * self._seats + finals["seat"] if finals else np.zeros(0, dtype=np.int64)
+            place = _find(key, np.argsort(key), wanted)
+            if (missing := np.flatnonzero(place < 0)).size:
+                match, seat = order.match[truncated[missing[0]]], order.seat[truncated[missing[0]]]
+                raise ValueError(f"Match {match} was truncated, but Results.final has no row for its seat {seat}.")
+            view[truncated], value[truncated] = finals["view"][place], finals["value"][place]
         return {"view": view, "value": value}
 
 

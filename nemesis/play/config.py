@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from nemesis.core.plugins import ImportPermission
 from nemesis.core.settings import Settings
 from nemesis.games.config import GameConfig
 from nemesis.policies.config import PolicyConfig
@@ -43,6 +44,7 @@ class PlaySettings:
     sequence_length: int  # of backpropagation through time
     device: Literal["auto", "cpu", "cuda"]
     threads: int
+    imports: ImportPermission = False  # names of code that the players of the run may use
 
     @property
     def memory_stride(self) -> int | None:

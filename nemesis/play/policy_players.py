@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 
 from nemesis.core.game import Game
+from nemesis.core.plugins import ImportPermission
 from nemesis.play.pairings import PlayerSource
 from nemesis.play.players import PolicyPlayer
 from nemesis.play.seating import OpenPlayer
@@ -23,7 +24,7 @@ class PlayOptions:
     style: PlayStyle | None = None  # None: the style of the policy
     ensemble: int = 1
     weights: Weights = "average"  # of checkpoints
-    allow_imports: bool = False
+    allow_imports: ImportPermission = False
 
 
 def open_policy_player(name: str | Path, game: Game, slots: int, seed: int, options: PlayOptions) -> PolicyPlayer:
@@ -47,11 +48,13 @@ def open_ensemble(path: Path, game: Game, options: PlayOptions) -> Ensemble:
     return Ensemble([one.load(game, options.weights) for one in saved]).eval()
 
 
-def frozen_players(game: Game, slots: int, device: torch.device, folder: Path) -> OpenPlayer:
+def frozen_players(
+    game: Game, slots: int, device: torch.device, folder: Path, imports: ImportPermission = False
+) -> OpenPlayer:
     """Return a function that opens frozen policies; their paths are relative to the folder."""
 
     def open_frozen(source: PlayerSource, seed: int) -> PolicyPlayer:
-        saved = find_policy(folder / source.name, allow_imports=True)  # a member of the user's own run
+        saved = find_policy(folder / source.name, allow_imports=imports)
         return PolicyPlayer(saved.load(game).to(device), game.spec, slots, device, seed, saved.style)
 
     return open_frozen

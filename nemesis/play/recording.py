@@ -21,7 +21,7 @@ class Recorder:
         self._name = name
         self._ticks = np.zeros(slots, dtype=np.int32)  # decisions so far in the match
         self._made = np.zeros((slots, game.spec.seats), dtype=np.int32)  # decisions so far of the seat
-        self._assembler = EpisodeAssembler(game.spec.seats)
+        self._assembler = EpisodeAssembler(game.spec.seats, bootstraps=False)
         self._ready = 0
 
     def on_decisions(self, decisions: Decisions, choices: Choices) -> None:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import Game
-from nemesis.core.plugins import import_attribute, is_import
+from nemesis.core.game import Game, Scripted
+from nemesis.core.plugins import ImportPermission, check_imports, import_attribute, is_import
 from nemesis.play.players import RandomPlayer, ScriptedPlayer
 
 RANDOM = "random"
@@ -16,7 +16,9 @@ def opponent_names(game: Game, chosen: Sequence[str] | None = None) -> tuple[str
     if chosen is None:
         return known
     for name in chosen:
-        if name not in known and not is_import(name):
+        if is_import(name) and name not in known:
+            _imported(name)  # now, and not in the middle of a run
+        elif name not in known:
             raise UserError(
                 f"{game.spec.name} has no opponent called '{name}'. It has {', '.join(known)}. Write your "
                 "own function as module:attribute."
@@ -25,9 +27,20 @@ def opponent_names(game: Game, chosen: Sequence[str] | None = None) -> tuple[str
     return own + tuple(name for name in dict.fromkeys(chosen) if name not in known)
 
 
-def open_opponent(game: Game, name: str, seed: int) -> RandomPlayer | ScriptedPlayer:
+def open_opponent(game: Game, name: str, seed: int, imports: ImportPermission = True) -> RandomPlayer | ScriptedPlayer:
     """Return a scripted player by its name."""
     if name == RANDOM:
         return RandomPlayer(seed)
-    scripted = game.scripted[name] if name in game.scripted else import_attribute(name)
+    if name not in game.scripted:
+        check_imports("The run", [name], allowed=imports)
+    scripted = game.scripted[name] if name in game.scripted else _imported(name)
     return ScriptedPlayer(scripted, game.spec.actions, seed)
+
+
+def _imported(name: str) -> Scripted:
+    """Return a function outside the package."""
+    scripted = import_attribute(name)
+    if not callable(scripted):
+        raise UserError(f"{name} is not a function of views, masks and a generator, so it cannot be an opponent.")
+    function: Scripted = scripted
+    return function

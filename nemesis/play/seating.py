@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from nemesis.core.game import SIDES, BoolArray, Decisions, FloatArray, Game, IntArray, side_of
+from nemesis.core.plugins import ImportPermission
 from nemesis.core.random import generator_state, restore_generator
 from nemesis.play.pairings import Pairing, Pairings, PlayerSource
 from nemesis.play.players import Choices, LearningPlayer, SavablePlayer
@@ -181,6 +182,7 @@ def open_seating(
     learning: Mapping[str, LearningPlayer],
     open_frozen: OpenPlayer,
     seed: int,
+    imports: ImportPermission = False,
 ) -> Seating:
     """Return the players of a pool: learners by name, scripted ones of the game, and frozen policies."""
 
@@ -188,7 +190,7 @@ def open_seating(
         if source.kind == "learning":
             return learning[source.name]
         if source.kind == "scripted":
-            return open_opponent(game, source.name, player_seed)
+            return open_opponent(game, source.name, player_seed, imports)
         return open_frozen(source, player_seed)
 
     return Seating(slots, pairings, open_player, seed)

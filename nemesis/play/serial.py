@@ -42,8 +42,8 @@ class SerialSource:
             for number, (name, policy) in enumerate(learners.items())
         }
         self._pool = game.pool(slots, seed)
-        frozen = frozen_players(game, slots, device, folder)
-        self._seating = open_seating(game, slots, pairings, self._learning, frozen, seed)
+        frozen = frozen_players(game, slots, device, folder, settings.imports)
+        self._seating = open_seating(game, slots, pairings, self._learning, frozen, seed, settings.imports)
         self._collector = Collector(
             game,
             self._pool,

@@ -15,8 +15,14 @@ def build_policy(game: Game, config: PolicyConfig) -> Policy:
     """Return a new policy for the game, its weights drawn from torch's global generator."""
     encoder, action_head = game.encoder, game.action_head
     if config.encoder is not None:
-        network = import_attribute(config.encoder)(game)
-        encoder, action_head = network.encoder, network.action_head
+        try:
+            network = import_attribute(config.encoder)(game)
+            encoder, action_head = network.encoder, network.action_head
+        except (TypeError, AttributeError) as error:
+            raise UserError(
+                f"policy.encoder={config.encoder} is not a class (game) with encoder(width) and action_head(width): "
+                f"{error}."
+            ) from error
     paired = isinstance(game, OpponentModelGame) and game.spec.seats == SIDES
     opponent_model_head = game.opponent_model_head if paired and isinstance(game, OpponentModelGame) else None
     return Policy(encoder, action_head, config, opponent_model_head)

@@ -4,6 +4,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from pydantic import Field
 
+from nemesis.core.plugins import IMPORT_PATTERN
 from nemesis.core.settings import Settings
 
 Size: TypeAlias = Literal["nano", "micro", "small", "medium", "large", "huge", "giant"]
@@ -20,6 +21,7 @@ class PolicyConfig(Settings):
     )
     encoder: str | None = Field(
         None,
+        pattern=IMPORT_PATTERN,
         description="module:attribute of a class (game) → encoder(width) and action_head(width) that replaces the "
         "game's own; null takes the game's",
     )

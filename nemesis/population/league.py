@@ -12,6 +12,7 @@ from typing import Any
 from nemesis.core.files import replace_file
 from nemesis.core.game import Game
 from nemesis.core.interrupts import Stop, StoppedError, never
+from nemesis.core.plugins import ImportPermission
 from nemesis.play.experience import Experience
 from nemesis.play.matchmaking import Matchmaker, SelfPlay
 from nemesis.play.pairings import EXPLOITER, Pairings, PlayerSource
@@ -29,24 +30,25 @@ REGISTRY = "population.json"
 _GENERATED = ("past-*.safetensors", "target-*.safetensors")  # exploiters that passed are kept
 
 
-def open_league(config: RunConfig, game: Game, folder: Path) -> Matchmaker:
+def open_league(config: RunConfig, game: Game, folder: Path, imports: ImportPermission = False) -> Matchmaker:
     """Return the matchmaker that the config selects."""
     if config.opponents.target:
-        return AgainstTarget(config.opponents.target, game, folder)
+        return AgainstTarget(config.opponents.target, game, folder, imports)
     if config.opponents.only_self and not config.exploiter.interval:
         return SelfPlay()
-    return League(config, game, folder)
+    return League(config, game, folder, imports)
 
 
 class League:
     """Chooses opponents for the policy, and trains exploiters against it."""
 
-    def __init__(self, config: RunConfig, game: Game, folder: Path) -> None:
+    def __init__(self, config: RunConfig, game: Game, folder: Path, imports: ImportPermission = False) -> None:
         self._config = config
+        self._imports = imports
         self._game = game
         self._folder = folder
         self._pool = OpponentPool(config.opponents, config.seed)
-        self._exploiters = Exploiters(config, game, folder, config.seed) if config.exploiter.interval else None
+        self._exploiters = Exploiters(config, game, folder, config.seed, imports) if config.exploiter.interval else None
         self._cloned = [] if (folder / REGISTRY).exists() else self._open_cloned()  # a resumed run has its own copies
         if config.opponents.shares.scripted:
             for name in opponent_names(game, config.opponents.scripted):
@@ -117,7 +119,7 @@ class League:
         self._register()
 
     def _open_cloned(self) -> list[tuple[SavedPolicy, Policy]]:
-        saved = [find_policy(name, allow_imports=True) for name in self._config.opponents.cloned]
+        saved = [find_policy(name, allow_imports=self._imports) for name in self._config.opponents.cloned]
         return [(one, one.load(self._game)) for one in saved]
 
     def _freeze(self, policy: Policy, update: int) -> bool:

@@ -15,7 +15,7 @@ from torch import Tensor
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
-from nemesis.core.plugins import check_imports
+from nemesis.core.plugins import ImportPermission, check_imports
 from nemesis.games.config import GameConfig, game_config_of
 from nemesis.games.registry import is_imported
 from nemesis.policies.build import build_policy
@@ -88,7 +88,7 @@ class SavedPolicy:
         return self.checkpoint.tensors("weights" if weights == "last" else "average")
 
 
-def find_policy(name: str | Path, *, allow_imports: bool = False) -> SavedPolicy:
+def find_policy(name: str | Path, *, allow_imports: ImportPermission = False) -> SavedPolicy:
     """Return what is known of a policy: a run (its newest valid checkpoint), a checkpoint, a file, or shipped:NAME."""
     path = policy_path(str(name))
     if path.is_dir() or (path.suffix != SUFFIX and not path.is_file()):
@@ -109,7 +109,7 @@ def find_policy(name: str | Path, *, allow_imports: bool = False) -> SavedPolicy
     )
 
 
-def from_checkpoint(checkpoint: Checkpoint, *, allow_imports: bool = False) -> SavedPolicy:
+def from_checkpoint(checkpoint: Checkpoint, *, allow_imports: ImportPermission = False) -> SavedPolicy:
     """Return the policy of a checkpoint."""
     try:
         config, state = checkpoint.config, checkpoint.state
@@ -133,7 +133,7 @@ def from_checkpoint(checkpoint: Checkpoint, *, allow_imports: bool = False) -> S
     )
 
 
-def last_policies(path: Path, count: int, *, allow_imports: bool = False) -> list[SavedPolicy]:
+def last_policies(path: Path, count: int, *, allow_imports: ImportPermission = False) -> list[SavedPolicy]:
     """Return the policies of a run's newest valid checkpoints, so many of them."""
     if path.is_file():
         raise UserError(f"{path} is one policy; an ensemble needs a run, for its last checkpoints.")
@@ -171,7 +171,7 @@ def policy_path(name: str) -> Path:
     return path
 
 
-def load_policy(path: str | Path, average: bool = False, *, allow_imports: bool = False) -> Policy:
+def load_policy(path: str | Path, average: bool = False, *, allow_imports: ImportPermission = False) -> Policy:
     """Load a trained policy from a policy file, a checkpoint, or the newest valid checkpoint of a run.
 
     Nothing but the file or folder is needed; shipped:NAME is one that comes with Nemesis. With `average`, the averaged
@@ -181,9 +181,11 @@ def load_policy(path: str | Path, average: bool = False, *, allow_imports: bool 
     return saved.load(saved.game_config().open_game(), "average" if average else "last")
 
 
-def take_weights(policy: Policy, name: str, game: Game, parts: Mapping[str, str]) -> None:
+def take_weights(
+    policy: Policy, name: str, game: Game, parts: Mapping[str, str], *, allow_imports: ImportPermission = False
+) -> None:
     """Give a policy the weights of another one: all of them or, by their names here and there, some of its parts."""
-    saved = find_policy(name, allow_imports=True)  # the user named it, and it must play the user's game
+    saved = find_policy(name, allow_imports=allow_imports)
     theirs, ours = saved.load(game).state_dict(), policy.state_dict()
     where = f"policy.init={name}"
     if not parts:

@@ -4,7 +4,7 @@ import torch
 
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
-from nemesis.core.plugins import import_attribute
+from nemesis.core.plugins import ImportPermission, import_attribute
 from nemesis.evaluation.run_evaluation import EvaluatorSettings
 from nemesis.games.config import game_config_of
 from nemesis.learners.behaviour_cloning import BehaviourCloning, BehaviourCloningConfig
@@ -18,7 +18,7 @@ from nemesis.policies.policy import Policy
 from nemesis.training.config import ImportedLearnerConfig, RunConfig
 
 
-def play_settings(config: RunConfig) -> PlaySettings:
+def play_settings(config: RunConfig, imports: ImportPermission = False) -> PlaySettings:
     """Return what the processes that play the run's matches need."""
     return PlaySettings(
         game=game_config_of(config.model_dump(mode="json")),
@@ -27,6 +27,7 @@ def play_settings(config: RunConfig) -> PlaySettings:
         sequence_length=config.learner.sequence_length,
         device=config.device,
         threads=config.threads,
+        imports=imports,
     )
 
 
@@ -70,5 +71,7 @@ def _imported(policy: Policy, config: ImportedLearnerConfig, device: torch.devic
         config = config.model_copy(update={"settings": build_config(model, config.settings).model_dump(mode="json")})
     elif config.settings:
         raise UserError(f"{config.name} takes no settings of its own; leave out {', '.join(config.settings)}.")
+    if not callable(maker):
+        raise UserError(f"{config.name} is not a class of learners: (policy, config, device, seed) → Learner.")
     learner: Learner = maker(policy, config, device, seed)
     return learner

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from nemesis.core.plugins import is_import
+from nemesis.core.plugins import IMPORT_PATTERN, IMPORTED, is_import
 from nemesis.core.settings import Names, Settings
 from nemesis.data.config import DataConfig
 from nemesis.evaluation.config import EvaluationConfig
@@ -20,14 +20,14 @@ from nemesis.play.config import CollectionConfig
 from nemesis.policies.config import PolicyConfig
 from nemesis.storage.metrics import TrackingConfig
 
-IMPORTED = "imported"
-
 
 class ImportedLearnerConfig(SharedLearnerConfig):
     """Settings of a learner outside the package, selected by learner.algorithm=module:attribute."""
 
     algorithm: Literal["imported"] = Field("imported", description="which learner")
-    name: str = Field(description="module:attribute of the class: (policy, config, device, seed) → Learner")
+    name: str = Field(
+        pattern=IMPORT_PATTERN, description="module:attribute of the class: (policy, config, device, seed) → Learner"
+    )
     settings: dict[str, Any] = Field({}, description="its own settings")
 
 
@@ -186,11 +186,12 @@ class RunConfig(GameConfig):
         if not any(opponents.shares.model_dump().values()):
             raise ValueError("opponents.shares are all 0, so there is no opponent; set at least one")
         alone = opponents.only_self and not opponents.target
-        both_seats = alone and not self.collection.actors and not self.data.sources
+        whole_matches = not self.collection.actors and self.collection.segment is None and not self.data.sources
+        both_seats = alone and whole_matches
         if isinstance(self.learner, RNaDConfig) and self.learner.form == "reward" and not both_seats:
             raise ValueError(
                 "learner.form=reward computes rewards from the actions of both seats, so it needs self-play only, "
-                "collection.actors=0 and no data.sources; use another learner.form"
+                "collection.actors=0, no collection.segment and no data.sources; use another learner.form"
             )
         return self
 

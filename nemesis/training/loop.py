@@ -30,11 +30,22 @@ _MAY_CHANGE = ("updates", "device", "threads", "evaluation", "checkpoints", "tra
 
 
 def train(
-    config: RunConfig, path: Path, console: Console | None = None, open_matchmaker: OpenMatchmaker = self_play
+    config: RunConfig,
+    path: Path,
+    console: Console | None = None,
+    open_matchmaker: OpenMatchmaker = self_play,
+    *,
+    allow_imports: bool = False,
 ) -> None:
-    """Start a run in a new directory and take it to its end."""
+    """Start a run in a new directory and take it to its end.
+
+    Policies that the config names may use the code that it names too, and any other with `allow_imports`.
+    """
     check_tracking(config.tracking)
-    with process_group(config), closing(Run(config, path, open_matchmaker)) as run:
+    with (
+        process_group(config),
+        closing(Run(config, path, open_matchmaker, allow_imports=allow_imports)) as run,
+    ):
         if is_secondary_process():
             _run_secondary(run)
             return
@@ -63,7 +74,10 @@ def resume(
                 f"{path} has finished its {config.updates} updates; "
                 f"add some with `nemesis resume {path} updates={2 * config.updates}`."
             )
-        with process_group(config), closing(Run(config, path, open_matchmaker, new=False)) as run:
+        with (
+            process_group(config),
+            closing(Run(config, path, open_matchmaker, new=False, allow_imports=allow_imports)) as run,
+        ):
             run.restore(checkpoint)
             if directory is None:
                 _run_secondary(run)
@@ -109,7 +123,10 @@ def run_to_end(run: Run, directory: RunDirectory, console: Console, resumed: boo
             run.save(root)
         _log.info("Ended at update %d", run.update)
     if run.update < config.updates:
-        _say(console, f"Stopped and saved at update {run.update}; go on with `nemesis resume {directory.path}`.")
+        _say(
+            console,
+            f"Stopped and saved at update {run.update}; continue with `nemesis resume {directory.path}{_flag(run)}`.",
+        )
         raise KeyboardInterrupt
     _conclude(run, directory, console, reporter)
 
@@ -129,7 +146,12 @@ def _conclude(run: Run, directory: RunDirectory, console: Console, reporter: Rep
     folder = directory.replays_path / f"update-{run.update:08d}"
     if replay := run.evaluator.save_replays(run.policy, run.average, folder):
         _say(console, f"Watch one of its battles: {replay}")
-    _say(console, f"The run is in {directory.path}; measure it with `nemesis evaluate {directory.path}`.")
+    _say(console, f"The run is in {directory.path}; measure it with `nemesis evaluate {directory.path}{_flag(run)}`.")
+
+
+def _flag(run: Run) -> str:
+    """Return the option that commands on the run need, with a space before it; nothing for most runs."""
+    return " --allow-imports" if run.config.imports() else ""
 
 
 def _run_secondary(run: Run) -> None:

@@ -20,6 +20,7 @@ from nemesis.core.allocator import keep_freed_memory
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
 from nemesis.core.interrupts import Interrupts, StoppedError
+from nemesis.core.plugins import ImportPermission
 from nemesis.core.trajectory import Trajectories
 from nemesis.evaluation.run_evaluation import RunEvaluator
 from nemesis.learners.behaviour_cloning import BehaviourCloningConfig
@@ -32,7 +33,7 @@ from nemesis.play.serial import SerialSource
 from nemesis.policies.build import build_policy, choose_device
 from nemesis.policies.policy import Policy
 from nemesis.storage.checkpoints import Checkpoint, files_named, prune, save_checkpoint
-from nemesis.storage.policies import from_checkpoint, take_weights
+from nemesis.storage.policies import check_shapes, from_checkpoint, take_weights
 from nemesis.storage.random_states import capture_random_states, restore_random_states
 from nemesis.storage.state_tree import flatten_state, unflatten_state
 from nemesis.training.assembly import build_learner, evaluator_settings, play_settings
@@ -43,8 +44,8 @@ _log = logging.getLogger(__name__)
 
 _MUCH_STALE = 0.1  # share of a batch
 
-OpenMatchmaker: TypeAlias = Callable[[RunConfig, Game, Path], Matchmaker]
-"""From a config, its game and the run's folder to the matchmaker of the run."""
+OpenMatchmaker: TypeAlias = Callable[[RunConfig, Game, Path, ImportPermission], Matchmaker]
+"""From a config, its game, the run's folder and the permitted imports to the matchmaker of the run."""
 
 
 def self_play(*_: object) -> Matchmaker:
@@ -55,12 +56,22 @@ class Run:
     """The parts of a run, in memory, until it is closed."""
 
     def __init__(
-        self, config: RunConfig, folder: Path, open_matchmaker: OpenMatchmaker = self_play, *, new: bool = True
+        self,
+        config: RunConfig,
+        folder: Path,
+        open_matchmaker: OpenMatchmaker = self_play,
+        *,
+        new: bool = True,
+        allow_imports: bool = False,
     ) -> None:
-        """Build everything; a run that is not new will be restored, and needs no first weights."""
+        """Build everything; a run that is not new will be restored, and needs no first weights.
+
+        The policies that it meets may use the code that its own config names, and any other with `allow_imports`.
+        """
         torch.set_num_threads(config.threads)
         keep_freed_memory()
         self.config = config
+        self._imports: ImportPermission = allow_imports or frozenset(config.imports())
         self.device = choose_device(config.device)
         self.game = config.open_game()
         self.shaping = RewardShaping(config.reward, self.game)
@@ -72,11 +83,12 @@ class Run:
         torch.manual_seed(weights)
         self.policy = build_policy(self.game, config.policy).to(self.device)
         if config.policy.init and new:
-            take_weights(self.policy, config.policy.init, self.game, config.policy.init_parts)
+            parts = config.policy.init_parts
+            take_weights(self.policy, config.policy.init, self.game, parts, allow_imports=self._imports)
         self.evaluator = RunEvaluator(evaluator_settings(config, ratings), self.game, self.device, self.stop)
         self.learner = build_learner(self.policy, config, self.device, minibatches, self.evaluator.rate)
         self.clock = Clock()
-        self.matchmaker = open_matchmaker(config, self.game, folder)
+        self.matchmaker = open_matchmaker(config, self.game, folder, self._imports)
         self._matches: MatchSource | None = None  # the source, if it plays
         self.source = self._open_source(folder, matches)
         self.update = 0
@@ -98,6 +110,11 @@ class Run:
         self._pending = experience
         progress = self.update / config.updates
         played = experience.episodes[MAIN]
+        if played.reward is not None and config.policy.value == "categorical":
+            raise UserError(
+                f"{self.game.spec.name} pays rewards per decision, and a categorical value covers returns from −1 to 1 "
+                "only; use policy.value=scalar."
+            )
         trajectories = self.shaping.shape(self._fresh(played), progress)
         shaped = perf_counter()
         metrics = self.learner.update(trajectories, progress)
@@ -186,7 +203,7 @@ class Run:
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Restore everything from a checkpoint of the same config."""
-        from_checkpoint(checkpoint, allow_imports=True).check(self.game)
+        from_checkpoint(checkpoint, allow_imports=self._imports).check(self.game)
         state = checkpoint.state
 
         def tree(name: str) -> Any:
@@ -194,7 +211,9 @@ class Run:
 
         self.update = checkpoint.update
         self.learned = state["learned"]
-        self.policy.load_state_dict(checkpoint.tensors("weights"))
+        weights = checkpoint.tensors("weights")
+        check_shapes(str(checkpoint.path), self.policy.state_dict(), weights)
+        self.policy.load_state_dict(weights)
         learner = tree("learner")
         learner["optimiser"] = tree("optimiser")
         learner["average"]["weights"] = checkpoint.tensors("average")
@@ -224,7 +243,7 @@ class Run:
             )
         if self.config.data.sources:
             return DatasetSource(self.config, self.game, seed, self.clock)
-        settings, pairings = play_settings(self.config), self.matchmaker.pairings
+        settings, pairings = play_settings(self.config, self._imports), self.matchmaker.pairings
         learners = {MAIN: self.policy} | {name: policy for name, (policy, _) in self.matchmaker.learners.items()}
         if self.config.collection.actors:
             self._matches = ParallelSource(settings, self.game, learners, pairings, folder, seed, self.clock)

@@ -1,10 +1,11 @@
 """An invented team game with a known optimum: two sides of two seats, rewards per decision, and a time limit.
 
 Every seat has a cue, −1 or 1, and decides once a round, all seats at the same time. The right action is the cue's: it
-pays 0.1. With `hidden`, the cue is seen in the first round only, so that a policy has to remember it. Every third match
-uses one seat of each side.
+pays 0.1, unless `rewards` are off. With `hidden`, the cue is seen in the first round only, so that a policy has to
+remember it. Every third match uses one seat of each side.
 
-    race      ends by the rules after so many rounds; the side with the larger share of right actions wins
+    race      ends by the rules after so many rounds; a round counts for a side if all of its seats are right, and the
+              side with more such rounds wins
     endless   never ends by the rules, and is truncated after so many rounds; nothing in a view tells how many are left.
               So the value of perfect play is 0.1 / (1 − discount) at every decision.
 """
@@ -30,6 +31,7 @@ class RelaySettings(Settings):
     kind: Literal["race", "endless"] = "race"
     rounds: int = 4
     hidden: bool = False
+    rewards: bool = True
 
 
 class Relay:
@@ -81,7 +83,7 @@ class RelayPool:
         self._next_match = slots
         self._round = np.zeros(slots, dtype=np.int64)
         self._cue = self._generator.integers(0, 2, (slots, SEATS))
-        self._right = np.zeros((slots, SEATS))
+        self._right = np.zeros((slots, 2))  # rounds in which all seats of a side were right
         self._reward = np.zeros((slots, SEATS), dtype=np.float32)
         self._ended = self._results(np.zeros(0, dtype=np.int64))
 
@@ -98,8 +100,10 @@ class RelayPool:
         assert ((actions >= 0) & (actions < ACTIONS - 1)).all()
         right = actions == self._cue[slot, seat]
         self._reward[:] = 0
-        self._reward[slot, seat] = REWARD * right
-        self._right[slot, seat] += right
+        self._reward[slot, seat] = REWARD * right * self._settings.rewards
+        wrong = np.zeros_like(self._right)
+        np.add.at(wrong, (slot, seat % 2), ~right)
+        self._right += wrong == 0
         self._round += 1
         over = np.flatnonzero(self._round >= self._settings.rounds)
         if over.size:
@@ -118,6 +122,7 @@ class RelayPool:
             "cue": self._cue.copy(),
             "right": self._right.copy(),
             "reward": self._reward.copy(),
+            **self._pending(),
         }
 
     def restore(self, snapshot: Arrays) -> None:
@@ -125,7 +130,21 @@ class RelayPool:
         self._match, self._next_match = snapshot["match"].copy(), int(snapshot["next_match"])
         self._round, self._cue = snapshot["round"].copy(), snapshot["cue"].copy()
         self._right, self._reward = snapshot["right"].copy(), snapshot["reward"].copy()
-        self._ended = self._results(np.zeros(0, dtype=np.int64))
+        final = {name.removeprefix("final_"): array for name, array in snapshot.items() if name.startswith("final_")}
+        self._ended = Results(
+            **{name: snapshot[f"ended_{name}"] for name in ("match", "slot", "returns", "end_reason", "reward")},
+            final=Decisions(**final) if final else None,
+        )
+
+    def _pending(self) -> Arrays:
+        """Return the results that wait for `recv`."""
+        ended, final = self._ended, self._ended.final
+        names = ("match", "slot", "returns", "end_reason", "reward")
+        arrays = {f"ended_{name}": getattr(ended, name) for name in names}
+        if final is not None:
+            names = ("match", "slot", "seat", "view", "mask", "reward")
+            arrays |= {f"final_{name}": getattr(final, name) for name in names}
+        return arrays
 
     def close(self) -> None:
         pass
@@ -157,6 +176,5 @@ class RelayPool:
         )
 
     def _race_returns(self, slots: IntArray) -> FloatArray:
-        right = self._right[slots].reshape(-1, 2, 2).sum(axis=1)  # (slot, side): seats 0 and 2, 1 and 3
-        lead = np.sign(right[:, 0] - right[:, 1])
+        lead = np.sign(self._right[slots, 0] - self._right[slots, 1])
         return np.stack([lead, -lead], axis=1).astype(np.float32)
