@@ -109,8 +109,8 @@ def test_completion_installs_and_completes_commands(tmp_path: Path):
             ["config", "show", "kuhn", "game=chess"],
             "'chess' names no game. A game is written as family:game, for example openspiel:leduc_poker or pokemon:",
         ),
-        (["train", "kuhn", "reward.kind=dense"], "openspiel:kuhn_poker has none; use reward.kind=sparse."),
-        (["train", "kuhn", "evaluation.opponents=greedy"], "has no opponent called 'greedy'. It has random; "),
+        (["train", "kuhn", "reward.kind=dense"], "openspiel:kuhn_poker has none; use reward.kind=sparse, or"),
+        (["train", "kuhn", "evaluation.opponents=greedy"], "has no opponent called 'greedy'. It has random. "),
     ],
 )
 def test_a_mistake_gets_a_sentence_and_exit_code_2(

@@ -44,7 +44,13 @@ OVERRIDES: dict[str, list[str]] = {
         'learner.magnet_weight={"start": 0.1, "end": 0.02, "shape": "exponential"}',
         "learner.average_weight=0.1",
     ],
-    "portfolio": [SLOW, "learner.algorithm=portfolio", "learner.reference_weight=0.2", "learner.add_interval=20"],
+    "portfolio": [
+        SLOW,
+        "seed=2",
+        "learner.algorithm=portfolio",
+        "learner.reference_weight=0.2",
+        "learner.add_interval=20",
+    ],
 }
 
 

@@ -161,7 +161,7 @@ def test_a_dataset_of_another_game_is_refused(dataset: Path, tmp_path: Path):
 @pytest.mark.parametrize(
     ("override", "sentence"),
     [
-        ("opponents.shares.past=0.2", "no opponents and no exploiter"),
+        ("opponents.shares.past=0.2", "so opponents and exploiters cannot be used"),
         ("collection.actors=2", "collection.actors=0"),
         ('data.sources={"a":0}', "data.sources must be"),
         ("data.validation=1", "data.validation must be"),

@@ -323,7 +323,7 @@ def test_opponents_are_named_loaded_or_given(opponent: str | FirstLegal, tmp_pat
 
 def test_an_unknown_opponent_is_refused_with_a_sentence() -> None:
     with pytest.raises(
-        UserError, match="There is no opponent 'brave': duel has random, timid, bold, there is no policy"
+        UserError, match="There is no opponent 'brave': duel:plain has random, timid, bold, there is no policy"
     ):
         gymnasium_env(Duel(), "brave")
     with pytest.raises(UserError, match="has seats 0 to 1, and no seat 2"):

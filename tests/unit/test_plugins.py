@@ -1,7 +1,10 @@
 """Code by name: what module:attribute finds, sentences for what is missing, and permission before an import."""
 
+import json
 import sys
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from types import ModuleType
@@ -17,9 +20,15 @@ from nemesis.core.game import GameSpec
 from nemesis.core.plugins import check_imports, import_attribute, is_import
 from nemesis.games import registry
 from nemesis.games.registry import open_game
+from nemesis.policies.build import build_policy
+from nemesis.policies.config import PolicyConfig
+from nemesis.population.league import open_league
+from nemesis.storage.checkpoints import load_checkpoint
 from nemesis.storage.policies import find_policy, load_policy
+from nemesis.storage.policy_files import save_policy
 from nemesis.training.config import RunConfig
 from nemesis.training.loop import resume, train
+from nemesis.training.run import Run
 
 GAME = "test_plugins:OwnGame"
 SETTINGS = {
@@ -109,7 +118,7 @@ def test_a_module_that_fails_is_a_sentence(module: Path, text: str, error: str):
 def test_imports_need_permission():
     sentence = r"^a\.run names code to import: a:b, c:d\. Importing it runs it; .* --allow-imports"
     with pytest.raises(UserError, match=sentence):
-        check_imports("a.run", ["a:b", "random", "c:d", "a:b"], allowed=False)
+        check_imports("a.run", ["a:b", "c:d", "a:b"], allowed=False)
     check_imports("a.run", ["a:b", "c:d"], allowed=True)
     check_imports("a.run", ["random", "greedy"], allowed=False)
 
@@ -181,3 +190,71 @@ def test_a_resumption_without_permission_changes_nothing(run: Path):
     with pytest.raises(UserError, match="names code to import"):
         resume(run, ["updates=99"])
     assert (run / "metrics.jsonl").read_bytes() == before
+
+
+MARK = "raise SystemExit('this code must not run')\n"
+
+
+@pytest.fixture
+def trap(module: Path) -> str:
+    """A module that must never be imported."""
+    (module.parent / "trap.py").write_text(MARK)
+    return "trap"
+
+
+@pytest.mark.parametrize("name", ["trap", "trap:", "trap:a-b", "trap:fn"])
+def test_an_encoder_that_a_policy_file_names_is_not_imported(trap: str, name: str, tmp_path: Path):
+    file = tmp_path / "policy.safetensors"
+    game = open_game("openspiel:kuhn_poker")
+    config = PolicyConfig(width=16, layers=1)
+    save_policy(file, build_policy(game, config), config.model_copy(update={"encoder": name}), game, {})
+    with pytest.raises(UserError):
+        load_policy(file)
+    assert trap not in sys.modules
+    with pytest.raises(UserError, match=r"that matches|names code to import"):
+        find_policy(file)
+
+
+@pytest.mark.parametrize("setting", ["policy.init", "opponents.cloned", "opponents.target"])
+def test_a_policy_that_a_config_names_is_not_free_to_import(trap: str, setting: str, tmp_path: Path):
+    file = tmp_path / "policy.safetensors"
+    game = open_game("openspiel:kuhn_poker")
+    config = PolicyConfig(width=16, layers=1)
+    save_policy(file, build_policy(game, config), config.model_copy(update={"encoder": "trap:fn"}), game, {})
+    shares = ["opponents.shares.cloned=0.5"] if setting == "opponents.cloned" else []
+    arguments = ["train", "kuhn", "policy.width=16", "policy.layers=1", f"{setting}={file}", *shares, "--dry-run"]
+    assert main(arguments) == 2
+    assert trap not in sys.modules
+
+
+def test_what_the_state_of_a_run_names_is_not_imported(trap: str, tmp_path: Path):
+    settings = {"game": "openspiel:kuhn_poker", "opponents": {"shares": {"self": 0.5, "scripted": 0.5}}}
+    config = build_config(RunConfig, SETTINGS | settings)
+    with closing(Run(config, tmp_path, open_league)) as run:
+        run.matchmaker.begin()
+        run.step()
+        checkpoint = load_checkpoint(run.save(tmp_path / "checkpoints"))
+    state = json.loads(json.dumps(checkpoint.state).replace('"random"', '"trap:fn"'))
+    assert state != checkpoint.state
+    changed = replace(checkpoint, state={**state, "random": checkpoint.state["random"]})
+    with closing(Run(config, tmp_path, open_league, new=False)) as run:
+        with pytest.raises(UserError, match="The run names code to import: trap:fn"):
+            run.restore(changed)
+    assert trap not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["game=json:loads"], "json:loads is not a game"),
+        (["policy.encoder=json:loads"], "policy.encoder=json:loads is not a class"),
+        (["opponents.scripted=json:decoder", "opponents.shares.scripted=0.5"], "json:decoder is not a function"),
+        (["opponents.scripted=json:nothing", "opponents.shares.scripted=0.5"], "has no attribute 'nothing'"),
+        (["learner.algorithm=json:decoder"], "json:decoder is not a class of learners"),
+    ],
+)
+def test_code_of_the_wrong_kind_is_refused_in_a_sentence(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["train", "kuhn", *arguments, "--dry-run"]) == 2
+    assert sentence in capsys.readouterr().err

@@ -191,8 +191,11 @@ def test_evaluate_measures_chosen_opponents_and_saves_replays(
 @pytest.mark.parametrize(
     ("override", "sentence"),
     [
-        ("evaluation.opponents=bald", "duel:plain has no opponent called 'bald'. It has random, timid, bold;"),
-        ("reward.weights.mp=1", "reward.weights.mp is not a potential of duel:plain; its potentials are hp, round."),
+        ("evaluation.opponents=bald", "duel:plain has no opponent called 'bald'. It has random, timid, bold."),
+        (
+            "reward.weights.mp=1",
+            "reward.weights.mp is not a potential of duel:plain; its potentials are hp, round",
+        ),
     ],
 )
 def test_what_the_game_does_not_have_is_refused_before_a_run_begins(duel: Duel, tmp_path: Path, override, sentence):
