@@ -16,7 +16,7 @@ import torch
 
 from nemesis.actors.child_process import Failure, set_up_child
 from nemesis.actors.inference import InferenceClient
-from nemesis.actors.shared_memory import Block, Columns, Follower, SharedWeights
+from nemesis.actors.shared_memory import ArrayLayout, Block, Follower, SharedWeights
 from nemesis.core.errors import UserError
 from nemesis.core.game import Decisions, FloatArray, Game, GameSpec, IntArray
 from nemesis.core.masks import packed_size
@@ -55,7 +55,7 @@ class Handover:
     """Episodes in the block, with outcomes and counts."""
 
     learner: str
-    columns: Columns
+    columns: ArrayLayout
     outcomes: Outcomes | None  # only with the first part of an experience
     counts: PlayCounts | None
 

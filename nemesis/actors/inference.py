@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from nemesis.actors.child_process import Failure, set_up_child
-from nemesis.actors.shared_memory import Block, Columns, Follower, SharedWeights
+from nemesis.actors.shared_memory import ArrayLayout, Block, Follower, SharedWeights
 from nemesis.core.errors import UserError
 from nemesis.core.game import Decisions, FloatArray, Game, IntArray
 from nemesis.core.masks import packed_size
@@ -60,13 +60,13 @@ class _Handshake:
 @dataclass(frozen=True, slots=True)
 class _Act:
     player: PlayerSource
-    columns: Columns
+    columns: ArrayLayout
 
 
 @dataclass(frozen=True, slots=True)
 class _Value:
     player: PlayerSource
-    columns: Columns
+    columns: ArrayLayout
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class _Memory:
 
 @dataclass(frozen=True, slots=True)
 class _Response:
-    columns: Columns
+    columns: ArrayLayout
     version: int
 
 
@@ -115,11 +115,11 @@ class InferenceClient:
         while not (isinstance(answer := self.pipe.recv(), _Handshake) and answer == handshake):
             pass
 
-    def player(self, source: PlayerSource) -> "RemotePlayer":
-        return RemotePlayer(source, self.exchange, self.pipe)
+    def player(self, source: PlayerSource) -> "InferencePlayer":
+        return InferencePlayer(source, self.exchange, self.pipe)
 
 
-class RemotePlayer:
+class InferencePlayer:
     """A policy that runs in the inference process."""
 
     def __init__(self, source: PlayerSource, shared: Exchange, server: Pipe) -> None:
@@ -158,7 +158,7 @@ class RemotePlayer:
     def restore(self, snapshot: Mapping[str, torch.Tensor]) -> None:  # noqa: ARG002
         raise UserError("Matches in flight in actors cannot be restored; they are restarted.")
 
-    def _write(self, decisions: Decisions) -> Columns:
+    def _write(self, decisions: Decisions) -> ArrayLayout:
         return self._exchange.request.write(
             {
                 "match": decisions.match,
@@ -200,14 +200,14 @@ class Inference:
     def run(self) -> None:
         """Answer requests until the process is killed."""
         while True:
-            requests: dict[PlayerSource, list[tuple[int, Columns]]] = {}
+            requests: dict[PlayerSource, list[tuple[int, ArrayLayout]]] = {}
             for pipe in connection.wait(self._actors):
                 number = self._actors.index(pipe)  # type: ignore[arg-type]
                 self._handle(number, requests)
             for source, asked in requests.items():
                 self._answer(source, asked)
 
-    def _handle(self, number: int, requests: dict[PlayerSource, list[tuple[int, Columns]]]) -> None:
+    def _handle(self, number: int, requests: dict[PlayerSource, list[tuple[int, ArrayLayout]]]) -> None:
         message = self._actors[number].recv()
         if isinstance(message, _Handshake):
             for source, player in list(self._players.items()):
@@ -236,7 +236,7 @@ class Inference:
             if not self._players[source].users:
                 del self._players[source]
 
-    def _answer(self, source: PlayerSource, asked: Sequence[tuple[int, Columns]]) -> None:
+    def _answer(self, source: PlayerSource, asked: Sequence[tuple[int, ArrayLayout]]) -> None:
         parts = [self._decisions(number, columns) for number, columns in asked]
         player = self._player(source)
         version = player.follower.refresh() if player.follower else 0
@@ -249,7 +249,7 @@ class Inference:
             )
             self._actors[number].send(_Response(columns, version))
 
-    def _decisions(self, number: int, columns: Columns) -> Decisions:
+    def _decisions(self, number: int, columns: ArrayLayout) -> Decisions:
         """Return the decisions of an actor, with slot numbers that are unique across actors."""
         arrays = self._task.exchanges[number].request.read(columns)
         slot = arrays["slot"] + number * self._slots

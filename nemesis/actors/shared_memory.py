@@ -93,7 +93,7 @@ class _Column:
     dtype: str
 
 
-Columns: TypeAlias = Mapping[str, _Column]
+ArrayLayout: TypeAlias = Mapping[str, _Column]
 
 
 class Block:
@@ -106,7 +106,7 @@ class Block:
         """Return whether the arrays fit into the block."""
         return sum(_aligned(array.nbytes) for array in arrays.values()) <= self._bytes.numel()
 
-    def write(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Columns:
+    def write(self, arrays: Mapping[str, npt.NDArray[Any]]) -> ArrayLayout:
         """Write arrays into the block; returns their positions."""
         buffer, offset, columns = self._bytes.numpy(), 0, {}
         for name, array in arrays.items():
@@ -116,7 +116,7 @@ class Block:
             offset += _aligned(len(flat))
         return columns
 
-    def read(self, columns: Columns) -> dict[str, npt.NDArray[Any]]:
+    def read(self, columns: ArrayLayout) -> dict[str, npt.NDArray[Any]]:
         """Return copies of the arrays."""
         buffer = self._bytes.numpy()
         arrays = {}

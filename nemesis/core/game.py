@@ -118,7 +118,7 @@ class Results:
     returns: FloatArray  # (m, side) who won, by how much; rewards are not part of it
     end_reason: IntArray  # (m,) values of EndReason
     reward: FloatArray | None = None  # (m, seat) that seats got after their last decision
-    final: Decisions | None = None  # what the seats of truncated matches see at the end; nobody answers these
+    final: Decisions | None = None  # what the seats of truncated matches see at the end; they need no answer
 
     def __len__(self) -> int:
         return len(self.match)
@@ -163,7 +163,7 @@ class MatchPool(Protocol):
 
 
 @runtime_checkable
-class RecordingPool(Protocol):
+class ReplayPool(Protocol):
     """A pool that can write a match as a replay."""
 
     def save_replay(self, match: int, folder: Path, names: tuple[str, str]) -> Path:

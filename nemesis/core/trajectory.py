@@ -148,11 +148,11 @@ def concatenate(parts: Sequence[Trajectories]) -> Trajectories:
     first_row = np.cumsum([0] + [part.decisions for part in parts])
     starts = [part.offsets[:-1] + row for part, row in zip(parts, first_row, strict=False)]
     memories = [part.memory for part in parts if len(part.memory_row)]
-    joined: dict[str, Any] = {
+    columns: dict[str, Any] = {
         name: _concatenate(parts, name) for name in (*_PER_DECISION, *_PER_EPISODE) if name not in _POTENTIALS
     }
     return Trajectories(
-        **joined,
+        **columns,
         offsets=np.concatenate([*starts, first_row[-1:]]),
         memory_row=np.concatenate([part.memory_row + row for part, row in zip(parts, first_row, strict=False)]),
         memory=np.concatenate(memories) if memories else parts[0].memory,

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import Game, MatchPool, RecordingPool, Results, is_counted
+from nemesis.core.game import Game, MatchPool, ReplayPool, Results, is_counted
 from nemesis.play.matches import play, side_of_first
 from nemesis.play.players import PolicyPlayer
 from nemesis.play.scripted import open_opponent
@@ -37,7 +37,7 @@ def save_replays(
     saved: list[SavedReplay] = []
 
     def save(pool: MatchPool, ended: Results) -> None:
-        if not isinstance(pool, RecordingPool):
+        if not isinstance(pool, ReplayPool):
             raise NoReplaysError(f"Matches of {game.spec.name} cannot be saved as replays.")
         for row in np.flatnonzero(is_counted(ended.end_reason)):
             side = side_of_first(ended.match[row])

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import Game, MatchPool, RecordingPool, Results, is_counted
+from nemesis.core.game import Game, MatchPool, ReplayPool, Results, is_counted
 from nemesis.evaluation.entrants import Entrants, RemotePlayers
 from nemesis.evaluation.ratings import Rating, rate
 from nemesis.play.matches import Score, play, side_of_first
@@ -139,7 +139,7 @@ class _ReplaySaver:
         self.saved: list[Path] = []
 
     def on_end(self, pool: MatchPool, ended: Results) -> None:
-        if not isinstance(pool, RecordingPool):
+        if not isinstance(pool, ReplayPool):
             raise UserError(f"Matches of {self._game.spec.name} cannot be saved as replays.")
         for row in np.flatnonzero(is_counted(ended.end_reason)):
             if len(self.saved) < self._count:

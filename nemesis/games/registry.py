@@ -32,7 +32,7 @@ def families() -> Mapping[str, Family]:
             family = point.load()
             if not isinstance(family, Family):
                 raise TypeError(f"it is a {type(family).__name__}, not a nemesis.core.family.Family")
-        except Exception as error:  # somebody else's code
+        except Exception as error:  # code of others
             _log.warning("The game family '%s' (%s) cannot be loaded: %s", point.name, point.value, error)
             continue
         if found.setdefault(family.name, family) is not family:

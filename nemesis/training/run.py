@@ -144,7 +144,7 @@ class Run:
         }
 
     def stop(self) -> bool:
-        """Return whether somebody asked the run to stop; long work calls it often."""
+        """Return whether the run was asked to stop; long work calls it often."""
         if self._matches:
             self._matches.supervise()
         return self.interrupts is not None and self.interrupts.requested
@@ -162,7 +162,7 @@ class Run:
     def save(self, root: Path) -> Path:
         """Write a checkpoint, and remove what need not be kept."""
         files = files_of(self.matchmaker.members | (self._matches.players if self._matches else set()))
-        named = files_named(root)  # by the last checkpoint too, so that nobody opens what is removed
+        named = files_named(root)  # by the last checkpoint too, so that nothing that is needed is removed
         if named is not None:
             self.matchmaker.remove_unused(named | files)
         learner = self.learner.state()
