@@ -149,7 +149,7 @@ def test_what_config_show_prints_is_a_preset_again(tmp_path: Path, capfd: pytest
 def test_config_fields_lists_ranges_and_defaults(capfd: pytest.CaptureFixture[str]):
     assert main(["config", "fields", "learner."]) == 0
     text = capfd.readouterr().out
-    assert "learner.algorithm: one of ppo, rnad, portfolio, bc, offline, imported;" in text
+    assert "learner.algorithm: one of ppo, rnad, portfolio, bc, offline, module:attribute;" in text
     assert "\ncollection" not in text
 
 

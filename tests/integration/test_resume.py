@@ -234,7 +234,7 @@ def test_an_interrupt_saves_a_checkpoint_from_which_the_run_resumes_exactly(
     assert "Traceback" not in output
     update = newest(run)
     assert 9 <= update < SHORT
-    assert f"Stopped and saved at update {update}; go on with `nemesis resume {run}`." in output
+    assert f"Stopped and saved at update {update}; continue with `nemesis resume {run}`." in output
     assert recorded_updates(run) == list(range(update + 1))
     assert main(["resume", str(run)]) == 0
     ours, theirs = checkpoint(run, SHORT), checkpoint(short_pair.straight, SHORT)

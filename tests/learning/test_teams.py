@@ -70,15 +70,14 @@ def test_ppo_learns_the_value_that_a_time_limit_cuts_off(tmp_path: Path, actors:
     assert set(episodes.seat.tolist()) == {0, 1, 2, 3}
 
 
-@pytest.mark.parametrize("memory", ["lstm", "gru"])
-def test_recurrent_ppo_remembers_a_cue_over_segments_of_one_episode(tmp_path: Path, memory: str):
+def test_recurrent_ppo_remembers_a_cue_over_segments_of_one_episode(tmp_path: Path):
     episodes = trained(
         tmp_path,
-        90,
+        70,
         "game_settings.kind=endless",
         "game_settings.rounds=20",
         "game_settings.hidden=true",
-        f"policy.memory={memory}",
+        "policy.memory=lstm",
         "collection.segment=8",
     )
     assert right_actions(episodes) > 0.95
