@@ -31,7 +31,8 @@ BAR = 0.95
 SLOWER = 3  # exit code
 TURNS, QUICK_TURNS = 5, 2
 TRAINING, LEARNER = "training_speed", "learner_speed"
-NO_PEER = "--no-peer"  # of the training benchmark; older commits do not have it
+NO_PEER = "--no-peer"  # of the training benchmark; older commits do not have it,
+FORMAT = "gen1ou"  # and this is where the peer, which they run too, learns soonest
 CHECKOUT = Path(__file__).resolve().parent.parent
 HOST = Path("nemesis", "games", "pokemon", "host")
 _LIMIT = 3600.0  # seconds of one benchmark
@@ -74,7 +75,9 @@ class Side:
     def measure(self, seed: int) -> dict[str, float]:
         """Run both benchmarks and return our figures."""
         progress(f"  {self.name}: training loop …")
-        training = _report(self.root, TRAINING, ["--quick", *self.training_options, "--seed", str(seed)])
+        training = _report(
+            self.root, TRAINING, ["--quick", "--formats", FORMAT, *self.training_options, "--seed", str(seed)]
+        )
         progress(f"  {self.name}: learner …")
         learner = _report(self.root, LEARNER, [*self.learner_options, "--seed", str(seed)])
         try:
@@ -100,7 +103,7 @@ def main() -> None:
         )
         if not _share_node_packages(root):
             progress(f"{options.commit}: installing its Node packages …")
-            _report(root, TRAINING, ["--quick", *other.training_options])
+            _report(root, TRAINING, ["--quick", "--formats", FORMAT, *other.training_options])
         measured = list(_turns(checkout, other, turns, options.seed))
     comparisons, unpaired = compare(measured)
     rows = [{**asdict(each), f"at_least_{BAR}": "yes" if each.passed else "no"} for each in comparisons]
