@@ -4,7 +4,7 @@
 
 COMMIT is checked out into a temporary worktree that shares the installed Python packages, and the Node packages if both
 lock files are identical; otherwise the commit installs its own on first use. A turn measures both sides, and which side
-goes first alternates. Each side runs its own `benchmarks.training_speed --quick` and `benchmarks.learner_speed`. Only
+goes first alternates. Each side runs its own `benchmarks.training_speed --quick` (gen1ou) and `benchmarks.learner_speed`. Only
 our figures count, in decisions per second, not those of the peers. A ratio is the median over all turns of
 checkout / COMMIT.
 
