@@ -4,9 +4,9 @@
 
 COMMIT is checked out into a temporary worktree that shares the installed Python packages, and the Node packages if both
 lock files are identical; otherwise the commit installs its own on first use. A turn measures both sides, and which side
-goes first alternates. Each side runs its own `benchmarks.training_speed --quick` (gen1ou) and `benchmarks.learner_speed`. Only
-our figures count, in decisions per second, not those of the peers. A ratio is the median over all turns of
-checkout / COMMIT.
+goes first alternates. Each side runs its own `benchmarks.training_speed --quick` on gen1ou, and its own
+`benchmarks.learner_speed`. Only our figures count, in decisions per second, not those of the peers. A ratio is the
+median over all turns of checkout / COMMIT.
 
 Exit codes: 0 when every ratio is at least 0.95, 1 when something could not be measured, 3 when a ratio is lower.
 Keep the cores free.
