@@ -35,7 +35,8 @@ from nemesis.data.writer import DatasetWriter
 from nemesis.evaluation.dataset_collection import collect
 from nemesis.evaluation.entrants import open_entrants
 from nemesis.games import open_game
-from nemesis.learners.behaviour_cloning import BehaviourCloning, BehaviourCloningConfig
+from nemesis.learners.behaviour_cloning import BehaviourCloning
+from nemesis.learners.config import BehaviourCloningConfig
 from nemesis.policies.build import build_policy
 from nemesis.policies.config import PolicyConfig, Size
 

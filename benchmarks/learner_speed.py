@@ -39,8 +39,9 @@ from nemesis.core.masks import pack_mask, unpack_mask
 from nemesis.core.trajectory import Trajectories
 from nemesis.games.openspiel.encoder import LinearActionHead, VectorEncoder
 from nemesis.games.openspiel.game import open_game
-from nemesis.learners.ppo import PPO, PPOConfig
-from nemesis.learners.rnad import RNaD, RNaDConfig
+from nemesis.learners.config import PPOConfig, RNaDConfig
+from nemesis.learners.ppo import PPO
+from nemesis.learners.rnad import RNaD
 from nemesis.play.config import CollectionConfig
 from nemesis.play.players import PolicyPlayer
 from nemesis.policies.config import PolicyConfig, dimensions

@@ -16,8 +16,7 @@ from torch.nn import functional
 from nemesis.core.game import SIDES, Decisions, FloatArray, IntArray
 from nemesis.core.masks import PackedMask, unpack_mask
 from nemesis.core.trajectory import Trajectories
-from nemesis.learners.ppo import PPOConfig
-from nemesis.learners.rnad import RNaDConfig
+from nemesis.learners.config import PPOConfig, RNaDConfig
 
 ILLEGAL = -1e9
 LENGTH_GROUPS = 4  # of a minibatch; fewer and more were slower

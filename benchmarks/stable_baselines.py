@@ -19,7 +19,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import DummyVecEnv
 from torch import Tensor, nn
 
-from nemesis.learners.ppo import PPOConfig
+from nemesis.learners.config import PPOConfig
 
 Observation: TypeAlias = npt.NDArray[np.float32]
 

@@ -14,42 +14,23 @@ feed-forward layers to zero. The metrics of a step are those of the policy with 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
-from nemesis.core.schedule import Schedule
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners import losses
 from nemesis.learners.batch import Batch, DecisionOutput, to_batch
+from nemesis.learners.config import BehaviourCloningConfig
 from nemesis.learners.data_parallel import add_up, rank
-from nemesis.learners.learner import LearnerConfig, Metrics, TrainState
+from nemesis.learners.learner import Metrics, TrainState
 from nemesis.policies.heads import ILLEGAL, unpack_mask
 from nemesis.policies.policy import Policy
 
 Loss: TypeAlias = Callable[[DecisionOutput], tuple[Tensor, Metrics]]
 """(output for some decisions) → their parts of the loss and metrics, which are sums over the batch of all processes."""
-
-
-class BehaviourCloningConfig(LearnerConfig):
-    """Settings of behaviour cloning."""
-
-    algorithm: Literal["bc"] = Field("bc", description="which learner")
-    learning_rate: Schedule = Field(
-        Schedule(start=1e-3, end=1e-5, shape="cosine", warmup=0.02),
-        description="AdamW's step size, a number or a schedule",
-    )
-    momentum: float = Field(0.9, ge=0, lt=1, description="AdamW's β₁")
-    label_smoothing: float = Field(
-        0.0, ge=0, lt=1, description="share of the loss that is spread over the legal actions"
-    )
-    dropout: float = Field(0.0, ge=0, lt=1, description="dropout rate of the encoder and the feed-forward layers")
-    decisions_at_once: int = Field(
-        4096, ge=1, description="decisions of a batch that are run at once; gradients are accumulated over the batch"
-    )
 
 
 class BehaviourCloning:

@@ -1,16 +1,14 @@
-"""What a run needs of a learner, and what all learners have: settings, and the state of training a policy."""
+"""What a run needs of a learner, and what all learners have: the state of training a policy."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
-from nemesis.core.schedule import Schedule
-from nemesis.core.settings import Settings
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners.batch import Forward
+from nemesis.learners.config import LearnerConfig
 from nemesis.learners.optimiser import AveragedWeights, GuardedOptimiser
 from nemesis.policies.policy import Policy
 
@@ -34,31 +32,6 @@ class Learner(Protocol):
         ...
 
     def restore(self, state: Mapping[str, Any]) -> None: ...
-
-
-def constant(value: float) -> Schedule:
-    return Schedule(start=value, end=value)
-
-
-class LearnerConfig(Settings):
-    """Settings that all learners share."""
-
-    learning_rate: Schedule = Field(constant(3e-4), description="AdamW's step size, a number or a schedule")
-    gradient_clip: float = Field(1.0, gt=0, description="largest gradient norm")
-    weight_decay: float = Field(0.0, ge=0, description="AdamW's weight decay")
-    momentum: float = Field(0.0, ge=0, lt=1, description="AdamW's β₁; self-play cycles less without it")
-    value_weight: float = Field(0.5, ge=0, description="weight of the value loss")
-    sequence_length: int = Field(
-        64, ge=1, description="decisions of backpropagation through time (policies with memory)"
-    )
-    average_span: float = Field(
-        0.3, gt=0, le=1, description="averaged weights: share of the updates so far that they average over"
-    )
-    precision: Literal["float32", "bfloat16", "float16"] = Field(
-        "float32", description="arithmetic of the forward pass; float16 scales gradients and is for CUDA"
-    )
-    compile: bool = Field(False, description="compile the forward pass of updates with torch.compile")
-    skip_limit: int = Field(20, ge=1, description="non-finite steps in a row after which the run stops")
 
 
 class TrainState:

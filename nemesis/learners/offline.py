@@ -18,60 +18,22 @@ target network's value at their last decision.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from nemesis.core.errors import UserError
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners import losses
 from nemesis.learners.batch import Batch, DecisionOutput, Forward, to_batch
-from nemesis.learners.behaviour_cloning import (
-    BehaviourCloningConfig,
-    LabelCounts,
-    imitation_loss,
-    set_dropout,
-    step,
-    terminated_decisions,
-)
+from nemesis.learners.behaviour_cloning import LabelCounts, imitation_loss, set_dropout, step, terminated_decisions
+from nemesis.learners.config import OfflineConfig
 from nemesis.learners.learner import Metrics, TrainState
 from nemesis.learners.optimiser import AveragedWeights
 from nemesis.learners.returns import gae, n_step, rewards_of
 from nemesis.policies.heads import PolicyOutput
 from nemesis.policies.policy import Policy
-
-
-class OfflineConfig(BehaviourCloningConfig):
-    """Settings of offline actor-critic, besides those of behaviour cloning."""
-
-    algorithm: Literal["offline"] = Field("offline", description="which learner")  # type: ignore[assignment]
-    weighting: Literal["binary", "filter", "exp", "none"] = Field(
-        "binary", description="weight of an action by its advantage; none is behaviour cloning"
-    )
-    better_weight: float = Field(1.0, ge=0, description="binary: weight of actions with a positive advantage")
-    worse_weight: float = Field(0.2, ge=0, description="binary: weight of the others")
-    temperature: float = Field(0.5, gt=0, description="exp: advantage at which the weight is e")
-    largest_weight: float = Field(20.0, gt=0, description="exp: largest weight of an action")
-    critic: Literal["value", "actions"] = Field(
-        "value", description="predict the value of positions, or of actions too, which needs policy.action_values"
-    )
-    returns: Literal["lambda", "n_step"] = Field(
-        "lambda", description="the critic's targets: λ-returns, or n-step returns"
-    )
-    value_lambda: float = Field(0.95, ge=0, le=1, description="lambda: λ of the returns; 1 is Monte Carlo returns")
-    steps: int = Field(5, ge=1, description="n_step: decisions before the bootstrap value")
-    discount: float = Field(1.0, gt=0, le=1, description="γ of the returns")
-    more_discounts: tuple[float, ...] = Field(
-        (), description="discounts of further values; set policy.horizons to their number"
-    )
-    target_step: float = Field(
-        0.01,
-        gt=0,
-        le=1,
-        description="target network: share of the way to the policy's weights that it moves at each update",
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,35 +10,23 @@ tied to one snapshot. A snapshot of the policy is added every `add_interval` upd
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
-from nemesis.core.schedule import Schedule
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners import losses
 from nemesis.learners.batch import to_batch
-from nemesis.learners.learner import constant
+from nemesis.learners.config import PortfolioConfig
 from nemesis.learners.optimiser import frozen_copy
 from nemesis.learners.ppo import train_state
 from nemesis.learners.returns import rewards_of
-from nemesis.learners.rnad import Anchor, RegularisedConfig, regularised_update
+from nemesis.learners.rnad import Anchor, regularised_update
 from nemesis.policies.policy import Policy
 
 Rate: TypeAlias = Callable[[Sequence[Policy]], list[float]]
 """(policies) → their ratings from matches against each other; higher is better."""
-
-
-class PortfolioConfig(RegularisedConfig):
-    """Settings of R-NaD with a portfolio of references."""
-
-    algorithm: Literal["portfolio"] = Field("portfolio", description="which learner")  # type: ignore[assignment]
-    reference_weight: Schedule = Field(constant(0.05), description="α, the weight of the KL to the closest reference")
-    references: int = Field(4, ge=1, le=32, description="how many references are kept")
-    add_interval: int = Field(100, ge=1, description="updates after which a snapshot of the policy is added")
-    keep: Literal["diverse", "best", "recent"] = Field("diverse", description="which references are kept")
 
 
 class Portfolio:

@@ -15,55 +15,21 @@ One update, from top to bottom: `PPO.update`, `estimate_targets`, `minimise`, `t
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import torch
-from pydantic import Field
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import FloatArray
-from nemesis.core.schedule import Schedule
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners import losses
 from nemesis.learners.batch import Batch, DecisionOutput, Forward, to_batch
-from nemesis.learners.learner import LearnerConfig, Metrics, TrainState, constant
+from nemesis.learners.config import PPOConfig
+from nemesis.learners.learner import Metrics, TrainState
 from nemesis.learners.returns import gae, rewards_of, vtrace
 from nemesis.policies.policy import Policy
-
-
-class PPOConfig(LearnerConfig):
-    """Settings of PPO."""
-
-    algorithm: Literal["ppo"] = Field("ppo", description="which learner")
-    epochs: int = Field(1, ge=1, description="passes over each batch")
-    minibatch: int = Field(4096, ge=1, description="decisions in one gradient step")
-    clip: float = Field(0.2, gt=0, le=1, description="ε: importance ratios are clipped to 1 ± ε")
-    advantage: Literal["gae", "vtrace"] = Field(
-        "gae", description="advantage estimator; vtrace corrects off-policy data"
-    )
-    discount: float = Field(1.0, gt=0, le=1, description="γ of the returns")
-    advantage_lambda: float = Field(0.95, ge=0, le=1, description="λ of the policy's advantages")
-    value_lambda: float = Field(0.95, ge=0, le=1, description="λ of the value targets")
-    ratio_limit: float = Field(1.0, gt=0, description="vtrace: largest importance ratio")
-    normalise_advantages: bool = Field(
-        False, description="scale the advantages of a batch to mean 0 and standard deviation 1"
-    )
-    advantage_share: float = Field(
-        1.0,
-        gt=0,
-        le=1,
-        description="advantage filtering: share of a batch, by largest |A|, that the policy learns from",
-    )
-    entropy_weight: Schedule = Field(constant(0.05), description="weight of the entropy bonus, a number or a schedule")
-    opponent_model_weight: Schedule = Field(
-        constant(0.0),
-        description="weight of the opponent model's loss, a number or a schedule; needs policy.opponent_model",
-    )
-    kl_stop: float | None = Field(
-        None, gt=0, description="end an update early when the KL from the policy that played exceeds this"
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,51 +22,22 @@ A softmax policy gradient hardly moves the logits of rare actions, on which an e
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from nemesis.core.game import FloatArray, side_of
-from nemesis.core.schedule import Schedule
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners import losses
 from nemesis.learners.batch import Batch, DecisionOutput, to_batch
-from nemesis.learners.learner import Metrics, TrainState, constant
+from nemesis.learners.config import RegularisedConfig, RNaDConfig
+from nemesis.learners.learner import Metrics, TrainState
 from nemesis.learners.optimiser import frozen_copy
-from nemesis.learners.ppo import PPOConfig, Targets, estimate_targets, minimise, surrogate, train_state
+from nemesis.learners.ppo import Targets, estimate_targets, minimise, surrogate, train_state
 from nemesis.learners.returns import rewards_of
 from nemesis.policies.policy import Policy
-
-
-class RegularisedConfig(PPOConfig):
-    """Settings of learners with a regulariser toward other policies, besides those of PPO."""
-
-    entropy_weight: Schedule = Field(constant(0.0), description="weight of the entropy bonus, a number or a schedule")
-    gradient: Literal["surrogate", "neurd"] = Field(
-        "neurd",
-        description="policy loss: PPO's clipped surrogate, or NeuRD, which also moves the logits of rare actions",
-    )
-    probability_floor: float = Field(
-        0.05, gt=0, le=1, description="neurd: advantages are divided by the action's probability or, if larger, by this"
-    )
-
-
-class RNaDConfig(RegularisedConfig):
-    """Settings of R-NaD."""
-
-    algorithm: Literal["rnad"] = Field("rnad", description="which learner")  # type: ignore[assignment]
-    form: Literal["reference", "reward", "magnet"] = Field("magnet", description="how the regulariser enters")
-    reference_weight: Schedule = Field(constant(0.05), description="α of the reference form")
-    reference_interval: int = Field(
-        100, ge=0, description="updates after which the reference is renewed; 0 keeps the first one"
-    )
-    reward_weight: Schedule = Field(constant(0.05), description="η of the reward form")
-    magnet_weight: Schedule = Field(constant(0.05), description="τ of the magnet form, usually annealed")
-    average_weight: Schedule = Field(constant(0.05), description="ω of the magnet form: KL to the averaged weights")
-    data_weight: Schedule = Field(constant(0.0), description="κ of the magnet form: KL to the policy that played")
 
 
 @dataclass(frozen=True, slots=True)

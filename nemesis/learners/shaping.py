@@ -9,37 +9,19 @@ computed from the views of episodes; `returns.rewards_of` turns it into rewards.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import FloatArray, Game, ShapedGame
 from nemesis.core.plugins import import_attribute, is_import
-from nemesis.core.schedule import Schedule
-from nemesis.core.settings import Settings
 from nemesis.core.trajectory import Trajectories
+from nemesis.learners.config import RewardConfig
 
 Potential: TypeAlias = Callable[[npt.NDArray[Any]], FloatArray]
 """view (n, view) → potential (n,), from −1 to 1."""
-
-
-class RewardConfig(Settings):
-    """What is rewarded: the result only, or also how far a seat is ahead."""
-
-    kind: Literal["sparse", "dense", "hybrid"] = Field(
-        "sparse", description="no shaping; shaping throughout; or shaping scaled by dense_weight"
-    )
-    dense_weight: Schedule = Field(
-        Schedule(start=1.0, end=0.0), description="hybrid: weight of the shaping, a number or a schedule"
-    )
-    weights: dict[str, Annotated[float, Field(ge=0)]] = Field(
-        {},
-        description="weights of the game's potentials by name, the others keep their default weights; and of functions "
-        "of your own as module:attribute, view (n, view) → potential (n,)",
-    )
 
 
 class RewardShaping:

@@ -7,12 +7,13 @@ from nemesis.core.errors import UserError
 from nemesis.core.plugins import ImportPermission, import_attribute
 from nemesis.evaluation.run_evaluation import EvaluatorSettings
 from nemesis.games.config import game_config_of
-from nemesis.learners.behaviour_cloning import BehaviourCloning, BehaviourCloningConfig
+from nemesis.learners.behaviour_cloning import BehaviourCloning
+from nemesis.learners.config import BehaviourCloningConfig, OfflineConfig, PortfolioConfig, RNaDConfig
 from nemesis.learners.learner import Learner
-from nemesis.learners.offline import Offline, OfflineConfig
-from nemesis.learners.portfolio import Portfolio, PortfolioConfig, Rate
+from nemesis.learners.offline import Offline
+from nemesis.learners.portfolio import Portfolio, Rate
 from nemesis.learners.ppo import PPO
-from nemesis.learners.rnad import RNaD, RNaDConfig
+from nemesis.learners.rnad import RNaD
 from nemesis.play.config import PlaySettings
 from nemesis.policies.policy import Policy
 from nemesis.training.config import ImportedLearnerConfig, RunConfig

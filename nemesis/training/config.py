@@ -9,13 +9,15 @@ from nemesis.core.settings import Names, Settings
 from nemesis.data.config import DataConfig
 from nemesis.evaluation.config import EvaluationConfig
 from nemesis.games.config import GameConfig
-from nemesis.learners.behaviour_cloning import BehaviourCloningConfig
-from nemesis.learners.learner import LearnerConfig as SharedLearnerConfig
-from nemesis.learners.offline import OfflineConfig
-from nemesis.learners.portfolio import PortfolioConfig
-from nemesis.learners.ppo import PPOConfig
-from nemesis.learners.rnad import RNaDConfig
-from nemesis.learners.shaping import RewardConfig
+from nemesis.learners.config import (
+    BehaviourCloningConfig,
+    OfflineConfig,
+    PortfolioConfig,
+    PPOConfig,
+    RewardConfig,
+    RNaDConfig,
+)
+from nemesis.learners.config import LearnerConfig as SharedLearnerConfig
 from nemesis.play.config import CollectionConfig
 from nemesis.policies.config import PolicyConfig
 from nemesis.storage.metrics import TrackingConfig

@@ -23,7 +23,7 @@ from nemesis.core.interrupts import Interrupts, StoppedError
 from nemesis.core.plugins import ImportPermission
 from nemesis.core.trajectory import Trajectories
 from nemesis.evaluation.run_evaluation import RunEvaluator
-from nemesis.learners.behaviour_cloning import BehaviourCloningConfig
+from nemesis.learners.config import BehaviourCloningConfig
 from nemesis.learners.data_parallel import add_up
 from nemesis.learners.shaping import RewardShaping
 from nemesis.play.experience import Clock, Experience, ExperienceSource, MatchSource

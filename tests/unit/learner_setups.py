@@ -9,12 +9,13 @@ from torch import Tensor, nn
 
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners.batch import to_batch
-from nemesis.learners.behaviour_cloning import BehaviourCloning, BehaviourCloningConfig
+from nemesis.learners.behaviour_cloning import BehaviourCloning
+from nemesis.learners.config import BehaviourCloningConfig, OfflineConfig, PortfolioConfig, PPOConfig, RNaDConfig
 from nemesis.learners.learner import Learner
-from nemesis.learners.offline import Offline, OfflineConfig
-from nemesis.learners.portfolio import Portfolio, PortfolioConfig
-from nemesis.learners.ppo import PPO, PPOConfig
-from nemesis.learners.rnad import RNaD, RNaDConfig
+from nemesis.learners.offline import Offline
+from nemesis.learners.portfolio import Portfolio
+from nemesis.learners.ppo import PPO
+from nemesis.learners.rnad import RNaD
 from nemesis.policies.policy import Policy
 
 torch.set_num_threads(1)

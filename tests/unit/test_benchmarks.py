@@ -10,8 +10,7 @@ from benchmarks import learner_speed, regression
 from benchmarks.plain_torch import PlainLearner, PlainPolicy
 from benchmarks.regression import Turn
 from benchmarks.report import MeasurementError
-from nemesis.learners.ppo import PPOConfig
-from nemesis.learners.rnad import RNaDConfig
+from nemesis.learners.config import PPOConfig, RNaDConfig
 from nemesis.policies.config import PolicyConfig
 
 torch.set_num_threads(1)

@@ -14,7 +14,7 @@ from nemesis.core.errors import UserError
 from nemesis.learners import offline
 from nemesis.learners.batch import to_batch
 from nemesis.learners.behaviour_cloning import terminated_decisions
-from nemesis.learners.offline import OfflineConfig
+from nemesis.learners.config import OfflineConfig
 from nemesis.learners.returns import gae, n_step
 from nemesis.play.matches import play
 from nemesis.play.players import PolicyPlayer, RandomPlayer

@@ -13,10 +13,11 @@ from torch import Tensor, nn
 from nemesis.core.errors import UserError
 from nemesis.core.game import IntArray
 from nemesis.core.trajectory import Trajectories, concatenate
+from nemesis.learners.config import PortfolioConfig, PPOConfig, RNaDConfig
 from nemesis.learners.learner import Learner
-from nemesis.learners.portfolio import Portfolio, PortfolioConfig
-from nemesis.learners.ppo import PPO, PPOConfig
-from nemesis.learners.rnad import RNaD, RNaDConfig
+from nemesis.learners.portfolio import Portfolio
+from nemesis.learners.ppo import PPO
+from nemesis.learners.rnad import RNaD
 from nemesis.play.collector import Collector
 from nemesis.play.experience import Clock
 from nemesis.play.pairings import MAIN, SELF_PLAY

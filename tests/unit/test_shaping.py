@@ -11,9 +11,10 @@ from episodes import CPU, KUHN, build_collector, build_policy, opened, play
 from nemesis.core.config import ConfigError, build_config
 from nemesis.core.errors import UserError
 from nemesis.core.trajectory import Trajectories
-from nemesis.learners.ppo import PPO, PPOConfig
+from nemesis.learners.config import PPOConfig, RewardConfig
+from nemesis.learners.ppo import PPO
 from nemesis.learners.returns import rewards_of, terminal_rewards
-from nemesis.learners.shaping import RewardConfig, RewardShaping
+from nemesis.learners.shaping import RewardShaping
 from nemesis.training.config import RunConfig
 
 torch.set_num_threads(1)

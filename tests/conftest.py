@@ -1,0 +1,6 @@
+"""Settings of all tests."""
+
+import os
+
+# Tests run in as many processes as there are cores. More threads only wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
