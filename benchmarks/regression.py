@@ -36,6 +36,7 @@ FORMAT = "gen1ou"  # and this is where the peer, which they run too, learns soon
 CHECKOUT = Path(__file__).resolve().parent.parent
 HOST = Path("nemesis", "games", "pokemon", "host")
 _LIMIT = 3600.0  # seconds of one benchmark
+_ATTEMPTS = 3  # the peer of older commits does not always learn in the quick benchmark's time, which makes it fail
 _STOP_LIMIT = 10.0  # seconds until an interrupted benchmark is killed
 
 Figures: TypeAlias = Mapping[str, float]  # decisions per second by name
@@ -197,7 +198,14 @@ def _report(root: Path, name: str, options: Sequence[str]) -> dict[str, Any]:
     """Run a benchmark of a source tree and return what it wrote as JSON."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "report.json")
-        _benchmark(root, name, [*options, "--json", str(file)])
+        for attempts_left in reversed(range(_ATTEMPTS)):
+            try:
+                _benchmark(root, name, [*options, "--json", str(file)])
+                break
+            except MeasurementError as error:
+                if not attempts_left:
+                    raise
+                progress(f"  Trying again: {error}")
         report: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         return report
 

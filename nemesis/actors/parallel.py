@@ -28,6 +28,7 @@ from nemesis.actors.shared_memory import Block, SharedWeights, shared_zeros
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
 from nemesis.core.interrupts import Stop, StoppedError, never
+from nemesis.core.progress import report
 from nemesis.core.trajectory import Trajectories, concatenate
 from nemesis.play.config import PlaySettings
 from nemesis.play.experience import Clock, Experience, PlayCounts
@@ -123,8 +124,11 @@ class ParallelSource:
 
     def collect(self, decisions: int, stop: Stop = never) -> Experience:
         if not self._actors:
+            report(f"Starting {self._settings.collection.actors} actors")
             self._start()
-        while sum(part.decisions for message, part in self._received if message.learner == MAIN) < decisions:
+        while (ready := self._ready) < decisions:
+            if ready:
+                report("Waiting for the actors", ready, decisions)
             if stop():
                 raise StoppedError
             for actor in self._with_messages():
@@ -142,6 +146,11 @@ class ParallelSource:
         return Experience(
             {name: concatenate(parts) for name, parts in episodes.items()}, Outcomes.concatenate(outcomes)
         )
+
+    @property
+    def _ready(self) -> int:
+        """The number of received decisions of the main learner."""
+        return sum(part.decisions for message, part in self._received if message.learner == MAIN)
 
     def supervise(self) -> None:
         """Replace actors that have died; episodes that they had sent are kept for `collect`.

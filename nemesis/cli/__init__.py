@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 from nemesis.cli import collect, config, doctor, evaluate, exploit, export, replays, train
+from nemesis.cli.status import status_line
 from nemesis.core.errors import UserError
 from nemesis.core.plugins import import_attribute
 from nemesis.games import families
@@ -19,7 +20,8 @@ _PIPE_CLOSED = 141
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code of the process."""
     try:
-        code = _app()(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        with status_line():
+            code = _app()(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except (UserError, CycloptsError) as error:
         print(error, file=sys.stderr)

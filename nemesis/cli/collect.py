@@ -2,10 +2,11 @@
 
 # ruff: noqa: PLC0415 (torch is slow to import, so what needs it is imported when the command runs)
 
-import sys
 from pathlib import Path
 
 from nemesis.cli.options import Flag, check_minimum, remote_players, split_settings
+from nemesis.cli.status import output
+from nemesis.core.progress import report
 
 
 def collect(
@@ -40,6 +41,7 @@ def collect(
         allow_imports: import the code that a run or policy file names as module:attribute
     """
     check_minimum(seed=(seed, 0), matches=(matches, 1))
+    report("Importing PyTorch")
     import torch
 
     from nemesis.evaluation import dataset_collection
@@ -58,9 +60,9 @@ def collect(
         matches=matches,
         seed=seed,
         add=add,
-        report=lambda sentence: print(sentence, file=sys.stderr, flush=True),
+        report=lambda sentence: output(sentence, error=True),
     )
-    print(card.text(), end="")
+    output(card.text(), end="")
 
 
 def show(dataset: Path, /, *, check: Flag = False) -> None:
@@ -74,7 +76,8 @@ def show(dataset: Path, /, *, check: Flag = False) -> None:
 
     opened = open_dataset(dataset)
     if check:
+        report(f"Reading {dataset}")
         opened.verify()
-    print(opened.card.text(), end="")
+    output(opened.card.text(), end="")
     if check:
         print("All shards match the card.")

@@ -3,7 +3,6 @@
 # ruff: noqa: PLC0415 (torch is slow to import, so what needs it is imported when the command runs)
 
 import json as json_format
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
@@ -11,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 from cyclopts import Parameter
 
 from nemesis.cli.options import Flag, check_minimum, remote_players, split_settings
+from nemesis.cli.status import output
 from nemesis.core.errors import UserError
+from nemesis.core.progress import report
 
 if TYPE_CHECKING:
     from nemesis.evaluation.entrants import Entrants
@@ -69,6 +70,7 @@ def evaluate(
     opponents, settings = split_settings(others)
     if opponents and opponent:
         raise UserError("--opponent is for a single player; with several, list all of them as players.")
+    report("Importing PyTorch")
     result: _Result
     if not opponents and not _is_file(player):
         if game or last or (temperature, top_p, ensemble) != (None, None, 1):
@@ -143,7 +145,7 @@ def _tournament(entrants: "Entrants", matches: int | None, replays: int, folder:
         seed=seed,
         replays=replays,
         folder=folder,
-        report=lambda sentence: print(sentence, file=sys.stderr, flush=True),
+        report=lambda sentence: output(sentence, error=True),
     )
 
 
@@ -151,7 +153,7 @@ def _print(result: _Result, json: Path | None) -> None:
     rows = result.rows()
     width = max(len(label) for label, _ in rows)
     for label, figure in rows:
-        print(f"{label:{width}}  {figure}")
+        output(f"{label:{width}}  {figure}")
     if json:
         json.write_text(json_format.dumps(result.as_json(), indent=2) + "\n", encoding="utf-8")
 

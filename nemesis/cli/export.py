@@ -5,7 +5,9 @@
 from pathlib import Path
 
 from nemesis.cli.options import Flag
+from nemesis.cli.status import output
 from nemesis.core.errors import UserError
+from nemesis.core.progress import report
 
 _POLICY_FILE = "safetensors"
 
@@ -34,6 +36,7 @@ def export(
         format: safetensors, or a format of the game family
         allow_imports: import the code that the run names as module:attribute
     """
+    report("Importing PyTorch")
     from nemesis.core.plugins import import_attribute
     from nemesis.games import family_of
     from nemesis.policies.play_style import PlayStyle
@@ -51,7 +54,7 @@ def export(
             raise UserError(
                 f"{saved.game} cannot be exported as {format}, only as {', '.join((_POLICY_FILE, *exporters))}."
             )
-        print(import_attribute(exporters[format])(saved, policy, style, file))
+        output(import_attribute(exporters[format])(saved, policy, style, file))
         return
     about = {
         "update": saved.update,
@@ -61,4 +64,4 @@ def export(
     }
     save_policy(file, policy, saved.policy, game, about, style)
     size = file.stat().st_size / 1e6
-    print(f"{file}: {size:.1f} MB, {game.spec.name}, after {about['decisions']:,} decisions.")
+    output(f"{file}: {size:.1f} MB, {game.spec.name}, after {about['decisions']:,} decisions.")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from nemesis.cli.config import resolve, resolved_yaml
 from nemesis.cli.options import Flag
+from nemesis.cli.status import output
+from nemesis.core.progress import report
 
 
 def train(
@@ -21,7 +23,9 @@ def train(
         dry_run: build everything, print the resolved config, and stop
         allow_imports: import the code that policies named in the config name, as module:attribute
     """
+    report(f"Reading the settings of {preset}")
     config = resolve(preset, overrides)
+    report("Importing PyTorch")
     from nemesis.population.league import open_league
     from nemesis.training import loop
     from nemesis.training.run import Run
@@ -29,8 +33,9 @@ def train(
     run = run or Path("runs", f"{Path(preset).stem}-{datetime.now():%Y%m%d-%H%M%S}")
     if dry_run:
         Run(config, run, open_league, allow_imports=allow_imports).close()
-        print(resolved_yaml(config), end="")
+        output(resolved_yaml(config), end="")
     else:
+        report("Building the run")
         loop.train(config, run, open_matchmaker=open_league, allow_imports=allow_imports)
 
 
@@ -42,7 +47,9 @@ def resume(run: Path, /, *overrides: str, allow_imports: Flag = False) -> None:
         overrides: settings to change, as KEY=VALUE, such as updates=2000
         allow_imports: import the code that the run names as module:attribute
     """
+    report("Importing PyTorch")
     from nemesis.population.league import open_league
     from nemesis.training import loop
 
+    report(f"Opening {run}")
     loop.resume(run, overrides, open_matchmaker=open_league, allow_imports=allow_imports)

@@ -5,13 +5,11 @@ A package outside names its family as an entry point:
     [project.entry-points."nemesis.games"]
     chess = "my_package:FAMILY"
 
-What a family has beside its settings is given as `module:attribute`, so that registering it imports nothing heavy.
+What a family has is given as `module:attribute`, so that registering it imports nothing heavy.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-
-from nemesis.core.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +19,7 @@ class Family:
     name: str  # before the colon of a game's name, and the group of its settings in a config
     example: str  # a game of the family, for help and error messages
     open_game: str  # (name of the game, settings or None) → Game
-    settings: type[Settings] | None = None
+    settings: str | None = None  # the model of its settings (core.settings.Settings)
     commands: str | None = None  # () → commands (cyclopts Apps) that the command line adds
     checks: str | None = None  # () → (label, text) rows of `nemesis doctor`
     replays: str | None = None  # what reads public replays of the family (core.replays.ReplayFamily)

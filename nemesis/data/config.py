@@ -1,12 +1,11 @@
 """The `data` part of a run's config: datasets to learn from."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
 from nemesis.core.settings import Names, Settings
-from nemesis.data.split import Shares
 
 
 def _weighted(value: Any) -> Any:
@@ -27,6 +26,13 @@ def _weighted(value: Any) -> Any:
 
 
 Weight = Annotated[float, Field(gt=0)]
+
+
+class Shares(NamedTuple):
+    """Shares of the battles that a run does not learn from."""
+
+    validation: float  # measured while it learns
+    test: float = 0.0  # never read by the run
 
 
 class DataConfig(Settings):

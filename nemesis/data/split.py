@@ -5,22 +5,16 @@ follows from its id alone. It is the same in every dataset, and stays the same w
 """
 
 import hashlib
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from nemesis.core.game import BoolArray, IntArray
+from nemesis.data.config import Shares
 from nemesis.data.episodes import Episodes, Texts
 
 Split: TypeAlias = Literal["train", "validation", "test"]
 _SCALE = 1 << 64
-
-
-class Shares(NamedTuple):
-    """Shares of the battles that a run does not learn from."""
-
-    validation: float  # measured while it learns
-    test: float = 0.0  # never read by the run
 
 
 def belonging(group: Texts, split: Split, shares: Shares) -> BoolArray:

@@ -12,10 +12,11 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from nemesis.core.game import IntArray
+from nemesis.data.config import Shares
 from nemesis.data.dataset import Dataset
 from nemesis.data.episodes import Episodes, concatenate
 from nemesis.data.shards import DatasetError
-from nemesis.data.split import Shares, episodes_of
+from nemesis.data.split import episodes_of
 
 _ROW_GROUPS, _EPISODES = 0, 1  # what is shuffled
 

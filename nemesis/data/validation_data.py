@@ -9,11 +9,11 @@ import numpy as np
 from nemesis.core.game import Game
 from nemesis.core.trajectory import Trajectories
 from nemesis.data.augmentation import Augmentation
-from nemesis.data.config import DataConfig
+from nemesis.data.config import DataConfig, Shares
 from nemesis.data.dataset import Dataset, open_dataset
 from nemesis.data.episodes import Episodes, concatenate
 from nemesis.data.shards import DatasetError
-from nemesis.data.split import Shares, Split, episodes_of
+from nemesis.data.split import Split, episodes_of
 
 _BATCH = 4096  # decisions of one part
 _SEED = 7  # the same episodes with the same augmentation every time, so that runs can be compared

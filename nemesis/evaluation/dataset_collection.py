@@ -47,6 +47,7 @@ def collect(
                 seed=own_seed + 2,
                 on_end=recorder.on_end,
                 on_decisions=recorder.on_decisions,
+                activity=f"Recording {first} against {second}",
             )
             recorder.flush()
             report(f"{first} against {second}: {result.summary()}")

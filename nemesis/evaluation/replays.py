@@ -48,5 +48,14 @@ def save_replays(
 
     player = PolicyPlayer(policy, game.spec, _SLOTS, device, seed)
     scripted = open_opponent(game, opponent, seed + 1)
-    play(game, player, [scripted], matches=matches, slots=_SLOTS, seed=seed + 2, on_end=save)
+    play(
+        game,
+        player,
+        [scripted],
+        matches=matches,
+        slots=_SLOTS,
+        seed=seed + 2,
+        on_end=save,
+        activity=f"Recording matches against {opponent}",
+    )
     return saved

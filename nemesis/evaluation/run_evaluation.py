@@ -11,6 +11,7 @@ import torch
 
 from nemesis.core.game import Game
 from nemesis.core.interrupts import Stop
+from nemesis.core.progress import report
 from nemesis.core.trajectory import Trajectories
 from nemesis.data.config import DataConfig
 from nemesis.data.validation_data import read_split
@@ -63,9 +64,9 @@ class RunEvaluator:
         wanted = self._settings.evaluation.weights
         values: dict[str, float] = {}
         if wanted != "average":
-            values |= self._measure(last)
+            values |= self._measure(last, "the last weights")
         if wanted != "last":
-            values |= {name + _AVERAGE: value for name, value in self._measure(average).items()}
+            values |= {name + _AVERAGE: value for name, value in self._measure(average, "the averaged weights").items()}
         return values
 
     def keep_best(self, folder: Path, last: Policy, average: Policy, update: int, history: History) -> None:
@@ -109,13 +110,20 @@ class RunEvaluator:
                     for number in (first, second)
                 )
                 (score,) = play(
-                    self._game, one, [other], matches=_RATING_MATCHES, slots=slots, seed=seed, stop=self._stop
+                    self._game,
+                    one,
+                    [other],
+                    matches=_RATING_MATCHES,
+                    slots=slots,
+                    seed=seed,
+                    stop=self._stop,
+                    activity="Rating the reference policies",
                 )
                 rating[first] += score.mean
                 rating[second] -= score.mean
         return rating.tolist()
 
-    def _measure(self, policy: Policy) -> dict[str, float]:
+    def _measure(self, policy: Policy, who: str) -> dict[str, float]:
         """Measure the strength of a policy and, if there is validation data, its accuracy."""
         settings = self._settings
         strength = measure(
@@ -127,9 +135,11 @@ class RunEvaluator:
             slots=settings.slots,
             seed=settings.seed,
             stop=self._stop,
+            who=who,
         )
         if not self._validation_data:
             return strength.metrics()
+        report(f"Validating {who}")
         predictor = policy_predictor(policy, self._device, settings.sequence_length)
         return strength.metrics() | validate(predictor, self._validation_data, self._game).metrics()
 
@@ -137,4 +147,5 @@ class RunEvaluator:
     def _validation_data(self) -> list[Trajectories]:
         """The episodes of the validation split, read when they are first needed."""
         data = self._settings.data
+        report("Reading the validation split")
         return read_split(data, self._game) if data.sources and data.validation else []

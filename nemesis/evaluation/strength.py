@@ -11,6 +11,7 @@ from nemesis.core.config import build_config
 from nemesis.core.game import SIDES, ExactGame, Game
 from nemesis.core.interrupts import Stop, never
 from nemesis.core.plugins import ImportPermission, check_imports, is_import
+from nemesis.core.progress import report
 from nemesis.evaluation.config import EvaluationConfig
 from nemesis.evaluation.replays import SavedReplay, save_replays
 from nemesis.play.matches import Score, play
@@ -47,8 +48,16 @@ class AgainstOpponents:
     scores: Mapping[str, Score]
 
     def metrics(self) -> dict[str, float]:
-        win_rates = {f"win_rate_against_{name}": score.win_rate for name, score in self.scores.items()}
-        return win_rates | {f"return_against_{name}": score.mean for name, score in self.scores.items()}
+        figures = {
+            "win_rate": lambda score: score.win_rate,
+            "return": lambda score: score.mean,
+            "matches": lambda score: float(score.matches),
+        }
+        return {
+            f"{figure}_against_{name}": value(score)
+            for figure, value in figures.items()
+            for name, score in self.scores.items()
+        }
 
     def rows(self, who: str) -> list[tuple[str, str]]:
         return [(f"against {name}, {who}", score.summary()) for name, score in self.scores.items()]
@@ -97,15 +106,18 @@ def measure(
     slots: int,
     seed: int,
     stop: Stop = never,
+    who: str = "the policy",
 ) -> Strength:
     """Measure one policy: exactly, or by `matches` matches against each opponent, at most `slots` at once."""
     if isinstance(game, ExactGame):
+        report(f"Computing the exact NashConv of {who}")
         return NashConv(game.nash_conv(as_step_policy(policy, device)))
     if not matches:
         return AgainstOpponents({})
     player = PolicyPlayer(policy, game.spec, slots, device, seed)
     scripted = [open_opponent(game, name, seed + 1) for name in opponents]
-    scores = play(game, player, scripted, matches=matches, slots=slots, seed=seed + 2, stop=stop)
+    activity = f"Evaluating {who} against {', '.join(opponents)}"
+    scores = play(game, player, scripted, matches=matches, slots=slots, seed=seed + 2, stop=stop, activity=activity)
     return AgainstOpponents(dict(zip(opponents, scores, strict=True)))
 
 
@@ -136,8 +148,8 @@ def evaluate(
     count, slots = matches or settings.matches, config["collection"]["slots"]
     last, average = saved.load(game, "last").to(device), saved.load(game, "average").to(device)
     of_last, of_average = (
-        measure(game, policy, device, opponents=names, matches=count, slots=slots, seed=seed)
-        for policy in (last, average)
+        measure(game, policy, device, opponents=names, matches=count, slots=slots, seed=seed, who=who)
+        for policy, who in ((last, "the last weights"), (average, "the averaged weights"))
     )
     watched: Sequence[SavedReplay] = ()
     if replays:

@@ -107,7 +107,16 @@ def _in_process(
     player, opponent = (entrants.open(name, SLOTS, seed + place) for place, name in enumerate(names))
     saver = _ReplaySaver(entrants.game, names, replays, folder)
     on_end = saver.on_end if replays else None
-    (score,) = play(entrants.game, player, [opponent], matches=matches, slots=SLOTS, seed=seed + 2, on_end=on_end)
+    (score,) = play(
+        entrants.game,
+        player,
+        [opponent],
+        matches=matches,
+        slots=SLOTS,
+        seed=seed + 2,
+        on_end=on_end,
+        activity=f"Playing {names[0]} against {names[1]}",
+    )
     return PairResult(*names, score), saver.saved
 
 

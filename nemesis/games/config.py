@@ -5,9 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, create_model
 
-from nemesis.core.game import Game
+from nemesis.core.plugins import import_attribute
 from nemesis.core.settings import Settings
 from nemesis.games.registry import families, is_imported, open_game
+
+if TYPE_CHECKING:
+    from nemesis.core.game import Game
 
 
 class _GameConfig(Settings):
@@ -20,7 +23,7 @@ class _GameConfig(Settings):
     )
     game_settings: dict[str, Any] = Field({}, description="settings of a game that is named as module:attribute")
 
-    def open_game(self) -> Game:
+    def open_game(self) -> "Game":
         settings = {name: getattr(self, name) for name in family_settings()}
         return open_game(self.game, settings, self.game_settings)
 
@@ -31,7 +34,7 @@ class _GameConfig(Settings):
 
 def family_settings() -> Mapping[str, type[Settings]]:
     """Return the settings models of families that have settings."""
-    return {family.name: family.settings for family in families().values() if family.settings is not None}
+    return {family.name: import_attribute(family.settings) for family in families().values() if family.settings}
 
 
 if TYPE_CHECKING:

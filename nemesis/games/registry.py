@@ -1,19 +1,25 @@
-"""The registry of game families: the packages beside this file, and what installed packages bring as entry points."""
+"""The registry of game families: the packages beside this file, and what installed packages bring as entry points.
+
+The command line reads it to list its commands, so it imports neither numpy nor pydantic.
+"""
+
+# ruff: noqa: PLC0415 (pydantic is imported when a game outside the package is opened)
 
 import logging
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import entry_points
 from pkgutil import iter_modules
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nemesis import games
-from nemesis.core.config import ConfigError, build_config
 from nemesis.core.errors import UserError
 from nemesis.core.family import Family
-from nemesis.core.game import Game
 from nemesis.core.plugins import import_attribute, is_import
-from nemesis.core.settings import Settings
+
+if TYPE_CHECKING:
+    from nemesis.core.game import Game
+    from nemesis.core.settings import Settings
 
 GROUP = "nemesis.games"
 _log = logging.getLogger(__name__)
@@ -51,8 +57,8 @@ def is_imported(game: str) -> bool:
 
 
 def open_game(
-    name: str, settings: Mapping[str, Settings] | None = None, game_settings: Mapping[str, Any] | None = None
-) -> Game:
+    name: str, settings: "Mapping[str, Settings] | None" = None, game_settings: Mapping[str, Any] | None = None
+) -> "Game":
     """Return the game of a name such as `openspiel:leduc_poker` or `my_module:MyGame`.
 
     `settings` are those of families, by name; a family that is not among them has its defaults. `game_settings` are
@@ -73,8 +79,10 @@ def open_game(
     return _open_imported(name, game_settings or {})
 
 
-def _open_imported(name: str, game_settings: Mapping[str, Any]) -> Game:
+def _open_imported(name: str, game_settings: Mapping[str, Any]) -> "Game":
     """Return a game outside the package: a class or function that takes nothing, or the settings that it declares."""
+    from nemesis.core.config import ConfigError, build_config
+
     maker = import_attribute(name)
     model = getattr(maker, "settings_model", None)
     if model is None and game_settings:

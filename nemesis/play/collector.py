@@ -20,6 +20,7 @@ from nemesis.core.game import (
     is_counted,
     side_of,
 )
+from nemesis.core.progress import report
 from nemesis.core.trajectory import Trajectories
 from nemesis.play.assembler import Assembled, Columns, EpisodeAssembler, concatenate_columns
 from nemesis.play.experience import Clock, Experience, PlayCounts, as_arrays, as_tensors
@@ -71,6 +72,7 @@ class Collector:
     def collect(self, decisions: int) -> Experience:
         """Play until that many decisions of the main learner are ready."""
         while self.ready < decisions:
+            report("Playing", self.ready, decisions)
             self.step()
         return self.take()
 

@@ -31,6 +31,9 @@ class Clock:
     simulate: float = 0.0
     infer: float = 0.0
     learn: float = 0.0
+    opponents: float = 0.0  # choosing opponents, and training exploiters
+    evaluate: float = 0.0
+    save: float = 0.0  # checkpoints
     other: float = 0.0
 
 

@@ -30,6 +30,7 @@ from nemesis.core.game import (
 )
 from nemesis.core.interrupts import Stop, StoppedError, never
 from nemesis.core.masks import unpack_mask
+from nemesis.core.progress import report
 from nemesis.play.players import Choices, Player
 
 _NORMAL_95 = 1.96  # standard errors on either side of a 95 % interval
@@ -113,10 +114,12 @@ def play(
     on_end: OnEnd | None = None,
     on_decisions: OnDecisions | None = None,
     stop: Stop = never,
+    activity: str = "Playing matches",
 ) -> list[Score]:
     """Play `matches` matches of one player against each of the others, in one pool; returns a score for each.
 
     Pairs of matches rotate through the others; the first player has side 0 in the first match of a pair, then side 1.
+    Progress is reported as `activity`.
     """
     total = matches * len(others)
     ends: list[Results] = []
@@ -125,6 +128,7 @@ def play(
     open_pool = game.paired_pool if isinstance(game, PairedGame) else game.pool
     with closing(open_pool(min(slots, total), seed)) as pool:
         while left:
+            report(activity, total - left, total)
             if stop():
                 raise StoppedError
             waiting, ended = pool.recv()

@@ -18,22 +18,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from pydantic import Field
-
 from nemesis.core.files import replace_file
-from nemesis.core.settings import Settings
+from nemesis.storage.config import TrackingConfig
 from nemesis.storage.run_directory import RunDirectory, RunError
 
 _RESERVED_KEYS = ("update", "seconds", "time")
 _log = logging.getLogger(__name__)
-
-
-class TrackingConfig(Settings):
-    """Where metrics go besides metrics.jsonl."""
-
-    tensorboard: bool = Field(True, description="write TensorBoard events into the run directory")
-    wandb: bool = Field(False, description="report to Weights & Biases (needs the wandb extra)")
-    project: str = Field("nemesis", min_length=1, description="Weights & Biases project")
 
 
 def check_tracking(tracking: TrackingConfig) -> None:

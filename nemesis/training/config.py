@@ -20,7 +20,7 @@ from nemesis.learners.config import (
 from nemesis.learners.config import LearnerConfig as SharedLearnerConfig
 from nemesis.play.config import CollectionConfig
 from nemesis.policies.config import PolicyConfig
-from nemesis.storage.metrics import TrackingConfig
+from nemesis.storage.config import TrackingConfig
 
 
 class ImportedLearnerConfig(SharedLearnerConfig):

@@ -1,14 +1,15 @@
 """The progress display of a training run: a live panel on a terminal, plain lines elsewhere.
 
-A display gets every update and draws at most a few times per second, in the caller's thread. It therefore costs almost
-nothing when updates are fast.
+A display gets every update and every activity, and draws at most a few times per second. It therefore costs almost
+nothing when updates are fast. A thread of its own looks at the display every second, so that the time goes on, and an
+activity that takes long is shown, while the caller is busy.
 """
 
-import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from threading import RLock
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -19,13 +20,26 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-_SPARKS = "▁▂▃▄▅▆▇█"
-_SPARK_WIDTH = 20
+from nemesis.core.progress import Activity, Ticker
+from nemesis.training.figures import (
+    MATCHES,
+    best,
+    clock,
+    count,
+    figure,
+    interval,
+    is_share,
+    label,
+    matches_of,
+    number,
+    sparkline,
+)
+
 _LOSS_PAIRS = 3  # per line
 _LOSS_ROWS = 5  # so that the panel fits 24 lines
 _EVALUATION_ROWS = 8
-_SPLIT_COLOURS = {"simulate": "cyan", "infer": "magenta", "learn": "green"}
-_LOWER_IS_BETTER = ("nash", "exploit", "loss", "error")
+_SPLIT_COLOURS = {"simulate": "cyan", "infer": "magenta", "learn": "green", "evaluate": "yellow"}
+_TICK = 1.0  # seconds between looks of a live display at the time
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +51,21 @@ class Progress:
     decisions: int
     decisions_per_second: float
     updates_per_second: float
-    time_split: dict[str, float]  # simulate, infer, learn, other
+    seconds_left: float | None  # None if it is not known
+    time_split: dict[str, float]  # simulate, infer, learn, evaluate …
     losses: dict[str, float]
     evaluation: list[tuple[int, dict[str, float]]]  # by update, oldest first
     skipped_steps: int
-
-    @property
-    def seconds_left(self) -> float | None:
-        left = max(self.total - self.update, 0)
-        if left == 0:
-            return 0.0
-        return left / self.updates_per_second if self.updates_per_second > 0 else None
 
 
 class Display(Protocol):
     """Shows the progress of a run until it is closed."""
 
     def update(self, progress: Progress) -> None: ...
+
+    def activity(self, activity: Activity | None) -> None:
+        """Show what is being done, until something else is."""
+        ...
 
     def message(self, text: str) -> None:
         """Show a permanent line, such as a warning."""
@@ -85,22 +97,32 @@ class LiveDisplay:
         self._start = time.monotonic()
         self._throttle = _Throttle(seconds_between_draws)
         self._last: Progress | None = None
-        waiting = Text(f"{total_updates:,} updates; waiting for the first", style="dim")
-        self._live = Live(_panel(title, waiting), console=console, auto_refresh=False)
-        self._live.start(refresh=True)
+        self._activity: Activity | None = None
+        self._waiting = f"{total_updates:,} updates; waiting for the first"
+        self._lock = RLock()
+        self._live = Live(console=console, auto_refresh=False)
+        self._live.start()
+        self._draw()
+        self._ticker = Ticker(_TICK, self._draw)
 
     def update(self, progress: Progress) -> None:
         self._last = progress
         if self._throttle.ready():
-            self._draw(progress)
+            self._draw()
+
+    def activity(self, activity: Activity | None) -> None:
+        self._activity = activity
+        if self._throttle.ready():
+            self._draw()
 
     def message(self, text: str) -> None:
-        self._live.console.print(Text(f"▸ {text}", style="yellow"))
+        with self._lock:
+            self._live.console.print(Text(f"▸ {text}", style="yellow"))
 
     def close(self) -> None:
-        if self._last is not None:
-            self._draw(self._last)
-            self._last = None
+        self._ticker.close()
+        self._activity = None
+        self._draw()
         self._live.stop()
 
     def __enter__(self) -> Self:
@@ -111,33 +133,57 @@ class LiveDisplay:
     ) -> None:
         self.close()
 
-    def _draw(self, progress: Progress) -> None:
-        content = render(progress, time.monotonic() - self._start)
-        self._live.update(_panel(self._title, content), refresh=True)
+    def _draw(self) -> None:
+        with self._lock:
+            elapsed = time.monotonic() - self._start
+            rows = [render(self._last, elapsed) if self._last else Text(self._waiting, style="dim")]
+            if self._activity:
+                rows.append(Text(str(self._activity), style="dim", no_wrap=True, overflow="ellipsis"))
+            self._live.update(_panel(self._title, Group(*rows)), refresh=True)
 
 
 class PlainDisplay:
     """A line every few seconds and one for each evaluation, without escape codes."""
 
-    def __init__(self, title: str, total_updates: int, console: Console, seconds_between_lines: float = 5.0) -> None:
+    def __init__(
+        self,
+        title: str,
+        total_updates: int,
+        console: Console,
+        seconds_between_lines: float = 5.0,
+        patience: float = 2.0,
+    ) -> None:
+        """Show a new activity after `patience` seconds without a line."""
+        self._patience = patience
         self._console = console
+        self._interval = seconds_between_lines
         self._throttle = _Throttle(seconds_between_lines)
         self._evaluations = 0
         self._pending: Progress | None = None
+        self._activity: Activity | None = None
+        self._shown = ""  # text of the activity that was shown last
+        self._written = 0.0
+        self._lock = RLock()
         self._print(f"{title}: {total_updates} updates")
+        self._ticker = Ticker(patience / 2, self._tick)
 
     def update(self, progress: Progress) -> None:
-        self._pending = progress
-        if self._throttle.ready():
-            self._show(progress)
-        for index in range(self._evaluations, len(progress.evaluation)):
-            self._print(_plain_evaluation(progress.evaluation[: index + 1]))
-        self._evaluations = len(progress.evaluation)
+        with self._lock:
+            self._pending = progress
+            if self._throttle.ready():
+                self._show(progress)
+            for index in range(self._evaluations, len(progress.evaluation)):
+                self._print(_plain_evaluation(progress.evaluation[: index + 1]))
+            self._evaluations = len(progress.evaluation)
+
+    def activity(self, activity: Activity | None) -> None:
+        self._activity = activity
 
     def message(self, text: str) -> None:
         self._print(f"note: {text}")
 
     def close(self) -> None:
+        self._ticker.close()
         if self._pending is not None:
             self._show(self._pending)
 
@@ -149,6 +195,17 @@ class PlainDisplay:
     ) -> None:
         self.close()
 
+    def _tick(self) -> None:
+        """Say what is going on if nothing was written for a while."""
+        with self._lock:
+            activity = self._activity
+            if activity is None:
+                return
+            silent = time.monotonic() - self._written
+            if silent >= (self._interval if activity.text == self._shown else self._patience):
+                self._shown = activity.text
+                self._print(f"{activity} …")
+
     def _show(self, progress: Progress) -> None:
         self._pending = None
         self._print(_plain_line(progress))
@@ -156,8 +213,10 @@ class PlainDisplay:
     def _print(self, line: str) -> None:
         # Console.print would wrap lines and add styles. Characters that cannot be encoded are replaced.
         encoding = self._console.encoding
-        self._console.file.write(line.encode(encoding, "replace").decode(encoding) + "\n")
-        self._console.file.flush()
+        with self._lock:
+            self._console.file.write(line.encode(encoding, "replace").decode(encoding) + "\n")
+            self._console.file.flush()
+            self._written = time.monotonic()
 
 
 def render(progress: Progress, elapsed: float) -> RenderableType:
@@ -165,11 +224,11 @@ def render(progress: Progress, elapsed: float) -> RenderableType:
     rates = Text.assemble(
         (f"{progress.decisions_per_second:,.0f}", "bold"),
         " decisions/s   ",
-        (_number(progress.updates_per_second), "bold"),
+        (number(progress.updates_per_second), "bold"),
         " updates/s   ",
-        (_count(progress.decisions), "bold"),
+        (count(progress.decisions), "bold"),
         " decisions in ",
-        (_clock(elapsed), "bold"),
+        (clock(elapsed), "bold"),
     )
     parts: list[RenderableType] = [_progress_row(progress), rates]
     if progress.time_split:
@@ -211,7 +270,7 @@ def _progress_row(progress: Progress) -> Table:
         ProgressBar(total=max(progress.total, 1), completed=progress.update, complete_style="green"),
         f"{progress.update:,} / {progress.total:,}",
         f"{_percent(progress)} %",
-        Text.assemble("ETA ", (_clock(progress.seconds_left), "bold")),
+        Text.assemble("ETA ", (clock(progress.seconds_left), "bold")),
     )
     return row
 
@@ -238,7 +297,7 @@ def _loss_table(losses: dict[str, float]) -> Table:
         table.add_column(style="dim", no_wrap=True, overflow="ellipsis", ratio=1)
         table.add_column(justify="right", no_wrap=True)
         table.add_column(width=1)  # the gap between pairs
-    cells = [cell for name, value in losses.items() for cell in (name, _number(value), "")]
+    cells = [cell for name, value in losses.items() for cell in (name, number(value), "")]
     row = 3 * _LOSS_PAIRS
     for start in range(0, min(len(cells), _LOSS_ROWS * row), row):
         table.add_row(*cells[start : start + row])
@@ -248,67 +307,47 @@ def _loss_table(losses: dict[str, float]) -> Table:
 def _evaluation_table(history: Sequence[tuple[int, dict[str, float]]]) -> Table:
     update, latest = history[-1]
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim", pad_edge=False, expand=True)
-    table.add_column(f"evaluation at {update:,}", no_wrap=True, overflow="ellipsis", ratio=1)
+    table.add_column(f"evaluation at {update:,}{_matches(latest)}", no_wrap=True, overflow="ellipsis", ratio=1)
     table.add_column("", style="cyan", no_wrap=True)
     for header in ("first", "best", "last"):
         table.add_column(header, justify="right", no_wrap=True)
-    by_interest = sorted(latest, key=lambda name: not _is_share(name))  # win rates first, because few rows fit
-    for name in by_interest[:_EVALUATION_ROWS]:
+    for name in _by_interest(latest)[:_EVALUATION_ROWS]:
         values = [result[name] for _, result in history if name in result]
+        last = Text(figure(name, values[-1]), style="bold")
+        if (bounds := interval(name, latest)) is not None:
+            last.append(f" {bounds[0] * 100:.0f}–{bounds[1] * 100:.0f}", style="not bold dim")
         table.add_row(
-            _label(name),
-            sparkline(values, bounds=(0.0, 1.0) if _is_share(name) else None),
+            label(name),
+            sparkline(values, bounds=(0.0, 1.0) if is_share(name) else None),
             f"{figure(name, values[0])} →",
             f"{figure(name, best(name, values))} →",
-            Text(figure(name, values[-1]), style="bold"),
+            last,
         )
     return table
 
 
-def _label(name: str) -> str:
-    stem = name.removesuffix("_average")
-    words = stem.replace("win_rate", "win rate").replace("_against_", " against ")
-    return words if stem == name else f"{words}, average"
+def _by_interest(values: Mapping[str, float]) -> list[str]:
+    """Return the metrics to show, win rates first, because few rows fit."""
+    return sorted((name for name in values if not name.startswith(MATCHES)), key=lambda name: not is_share(name))
 
 
-def figure(name: str, value: float) -> str:
-    """Format the value of a metric."""
-    return f"{value:.1%}" if _is_share(name) else _number(value)
-
-
-def _is_share(name: str) -> bool:
-    return name.startswith(("win_rate", "validation_accuracy"))
-
-
-def best(name: str, values: Sequence[float]) -> float:
-    """Return the best value of a metric: the lowest for exploitability, losses and errors, else the highest."""
-    numbers = [value for value in values if not math.isnan(value)] or values
-    return min(numbers) if any(word in name.lower() for word in _LOWER_IS_BETTER) else max(numbers)
-
-
-def sparkline(values: Sequence[float], width: int = _SPARK_WIDTH, bounds: tuple[float, float] | None = None) -> str:
-    """Return the history as one character per value, subsampled to a width; the last value is always included.
-
-    The lowest and the highest bar are the bounds, or the lowest and the highest value.
-    """
-    if len(values) > width:
-        values = [values[round(index * (len(values) - 1) / (width - 1))] for index in range(width)]
-    finite = [value for value in values if math.isfinite(value)]
-    if not finite:
-        return " " * len(values)
-    low, high = bounds or (min(finite), max(finite))
-    scale = (len(_SPARKS) - 1) / (high - low) if high > low else 0.0
-    return "".join(_SPARKS[round((v - low) * scale)] if math.isfinite(v) else " " for v in values)
+def _matches(values: Mapping[str, float]) -> str:
+    """Return how many matches the win rates are from."""
+    counts = {matches for name in values if (matches := matches_of(name, values)) is not None}
+    if not counts:
+        return ""
+    numbers = f"{min(counts):,}" if len(counts) == 1 else f"{min(counts):,} to {max(counts):,}"
+    return f", {numbers} matches each"
 
 
 def _plain_line(progress: Progress) -> str:
     parts = [
         f"update {progress.update}/{progress.total} ({_percent(progress)}%)",
-        f"ETA {_clock(progress.seconds_left)}",
+        f"ETA {clock(progress.seconds_left)}",
         f"{progress.decisions_per_second:.0f} decisions/s",
-        f"{_number(progress.updates_per_second)} updates/s",
+        f"{number(progress.updates_per_second)} updates/s",
         " ".join(f"{name} {share:.0%}" for name, share in progress.time_split.items()),
-        " ".join(f"{name} {_number(value)}" for name, value in progress.losses.items()),
+        " ".join(f"{name} {number(value)}" for name, value in progress.losses.items()),
         f"{progress.skipped_steps} steps skipped" if progress.skipped_steps else "",
     ]
     return " | ".join(part for part in parts if part)
@@ -317,34 +356,15 @@ def _plain_line(progress: Progress) -> str:
 def _plain_evaluation(history: Sequence[tuple[int, dict[str, float]]]) -> str:
     update, latest = history[-1]
     parts = []
-    for name, value in islice(latest.items(), _EVALUATION_ROWS):
+    for name in islice((name for name in latest if not name.startswith(MATCHES)), _EVALUATION_ROWS):
         values = [result[name] for _, result in history if name in result]
-        first, peak = figure(name, values[0]), figure(name, best(name, values))
-        parts.append(f"{name} {figure(name, value)} (first {first}, best {peak})")
+        text = f"first {figure(name, values[0])}, best {figure(name, best(name, values))}"
+        if (bounds := interval(name, latest)) is not None:
+            low, high = bounds
+            text = f"95 % interval {low:.1%} to {high:.1%} of {matches_of(name, latest):,} matches; {text}"
+        parts.append(f"{name} {figure(name, latest[name])} ({text})")
     return f"evaluation at update {update}: {', '.join(parts)}"
 
 
 def _percent(progress: Progress) -> int:
     return 100 * progress.update // max(progress.total, 1)
-
-
-def _clock(seconds: float | None) -> str:
-    if seconds is None:
-        return "-:--:--"
-    minutes, second = divmod(round(seconds), 60)
-    hours, minute = divmod(minutes, 60)
-    return f"{hours}:{minute:02d}:{second:02d}"
-
-
-def _number(value: float) -> str:
-    """Format about four significant digits, with an exponent only if needed."""
-    if value == 0 or 0.001 <= abs(value) < 100:
-        return f"{value:.4f}" if abs(value) < 10 else f"{value:.2f}"
-    return f"{value:,.0f}" if 100 <= abs(value) < 1e7 else f"{value:.2e}"
-
-
-def _count(value: int) -> str:
-    for size, suffix in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
-        if value >= size:
-            return f"{value / size:.2f}{suffix}"
-    return str(value)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from nemesis.core import progress
 from nemesis.core.config import ConfigError, build_config
 from nemesis.core.errors import UserError
 from nemesis.core.interrupts import Interrupts, StoppedError
@@ -93,15 +94,17 @@ def run_to_end(run: Run, directory: RunDirectory, console: Console, resumed: boo
     """Take a run to its end, reporting to the directory and the console; raises KeyboardInterrupt if interrupted."""
     config, root = run.config, directory.checkpoints_path
     title = f"{config.game} · {config.learner.algorithm} · {directory.path}"
+    progress.clear()
     with (
         Metrics(directory, config.tracking, run.update if resumed else None) as metrics,
         open_display(title, config.updates, console) as display,
         _warnings_shown(display),
+        progress.listening(display.activity),
         Interrupts() as interrupts,
     ):
         run.interrupts = interrupts
         _log.info("%s at update %d of %d", "Resumed" if resumed else "Started", run.update, config.updates)
-        reporter = Reporter(display, run.clock, config.updates, run.update, run.decisions, directory.metrics_path)
+        reporter = Reporter(display, run.clock, config, run.update, run.decisions, directory.metrics_path)
         if not resumed:
             run.matchmaker.begin()
             metrics.write(0, _evaluate(run, directory, reporter))
@@ -179,6 +182,7 @@ def _changed(config: RunConfig, overrides: Sequence[str]) -> RunConfig:
 
 def _say(console: Console, sentence: str, style: str | None = None) -> None:
     """Print a sentence as it is, whatever brackets a path in it may have."""
+    progress.clear()
     console.print(sentence, style=style, highlight=False, markup=False, soft_wrap=True)
 
 

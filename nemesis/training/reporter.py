@@ -1,50 +1,72 @@
-"""Reports the progress of a run: rates over the last updates, and the evaluations so far."""
+"""Reports the progress of a run: rates over the last updates, the time left, and the evaluations so far.
+
+The time left is that of the remaining updates, evaluations and checkpoints, each at its own recent pace.
+"""
 
 import math
 from collections import deque
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
 
 from nemesis.play.experience import Clock
 from nemesis.storage.metrics import read_metrics
+from nemesis.training.config import RunConfig
 from nemesis.training.display import Display, Progress
 
 _SPEED_WINDOW = 50  # updates over which rates are averaged
 _EVALUATION = "evaluation/"
 
 
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """The state of a run at a moment."""
+
+    seconds: float
+    update: int
+    decisions: int
+    apart: float  # seconds of evaluations and checkpoints so far
+
+
 class Reporter:
     """Shows the progress of a run and keeps its evaluations."""
 
-    def __init__(self, display: Display, clock: Clock, total: int, update: int, decisions: int, metrics: Path) -> None:
-        """Start at an update out of `total`; earlier evaluations are read from the metrics file."""
+    def __init__(
+        self, display: Display, clock: Clock, config: RunConfig, update: int, decisions: int, metrics: Path
+    ) -> None:
+        """Start at an update; earlier evaluations are read from the metrics file."""
         self._display = display
         self._clock = clock
-        self._total = total
+        self._config = config
         self.history = _past_evaluations(metrics)  # by update
-        self._marks = deque([(perf_counter(), update, decisions)], maxlen=_SPEED_WINDOW)
+        self._marks = deque([self._mark(update, decisions)], maxlen=_SPEED_WINDOW)
+        self._evaluated = 0.0  # seconds of all evaluations so far
+        self._evaluation_seconds = 0.0  # of the last one
+        self._first_update = update
 
     def evaluated(self, update: int, values: dict[str, float]) -> dict[str, float]:
         """Add an evaluation, unless it was interrupted, and return it as metrics."""
+        self._evaluation_seconds, self._evaluated = self._clock.evaluate - self._evaluated, self._clock.evaluate
         if values:
             self.history.append((update, values))
         return {_EVALUATION + name: value for name, value in values.items()}
 
     def report(self, update: int, decisions: int, values: dict[str, float]) -> dict[str, float]:
         """Show the latest update and its metrics, and return its rates as further metrics."""
-        now, (then, first_update, first_decisions) = perf_counter(), self._marks[0]
-        self._marks.append((now, update, decisions))
-        speed = (decisions - first_decisions) / (now - then)
+        then, now = self._marks[0], self._mark(update, decisions)
+        self._marks.append(now)
+        seconds = now.seconds - then.seconds
+        speed = (decisions - then.decisions) / seconds
         parts = {part: seconds for part, seconds in asdict(self._clock).items() if seconds}
         split = {name: seconds / sum(parts.values()) for name, seconds in parts.items()}
         self._display.update(
             Progress(
                 update=update,
-                total=self._total,
+                total=self._config.updates,
                 decisions=decisions,
                 decisions_per_second=speed,
-                updates_per_second=(update - first_update) / (now - then),
+                updates_per_second=(update - then.update) / seconds,
+                seconds_left=self._seconds_left(then, now),
                 time_split=split,
                 losses={
                     name.removeprefix("learner/"): value
@@ -56,6 +78,24 @@ class Reporter:
             )
         )
         return {"speed/decisions_per_second": speed} | {f"time/{name}": share for name, share in split.items()}
+
+    def _mark(self, update: int, decisions: int) -> _Mark:
+        return _Mark(perf_counter(), update, decisions, self._clock.evaluate + self._clock.save)
+
+    def _seconds_left(self, then: _Mark, now: _Mark) -> float:
+        config, update = self._config, now.update
+        per_update = (now.seconds - then.seconds - (now.apart - then.apart)) / (update - then.update)
+        saved = 1 + _times(self._first_update, update, config.checkpoints.interval, config.updates)
+        return (
+            (config.updates - update) * per_update
+            + _times(update, config.updates, config.evaluation.interval, config.updates) * self._evaluation_seconds
+            + _times(update, config.updates, config.checkpoints.interval, config.updates) * self._clock.save / saved
+        )
+
+
+def _times(after: int, until: int, interval: int, total: int) -> int:
+    """Return how many updates of a range are multiples of an interval, or the last update of the run."""
+    return until // interval - after // interval + (after < total == until and total % interval > 0)
 
 
 def _past_evaluations(path: Path) -> list[tuple[int, dict[str, float]]]:

@@ -21,6 +21,7 @@ from nemesis.core.errors import UserError
 from nemesis.core.game import Game
 from nemesis.core.interrupts import Interrupts, StoppedError
 from nemesis.core.plugins import ImportPermission
+from nemesis.core.progress import report
 from nemesis.core.trajectory import Trajectories
 from nemesis.evaluation.run_evaluation import RunEvaluator
 from nemesis.learners.config import BehaviourCloningConfig
@@ -117,6 +118,7 @@ class Run:
             )
         trajectories = self.shaping.shape(self._fresh(played), progress)
         shaped = perf_counter()
+        report(f"Learning from {trajectories.decisions:,} decisions")
         metrics = self.learner.update(trajectories, progress)
         learned = perf_counter()
         self.clock.learn += learned - shaped
@@ -125,8 +127,10 @@ class Run:
         staleness = float((self.update - trajectories.version).mean()) if self._matches else 0.0
         self.update += 1
         metrics |= self.matchmaker.update(experience, self.policy, self.average, self.update, self.stop)
+        matched = perf_counter()
+        self.clock.opponents += matched - learned
         self._publish()
-        self.clock.other += perf_counter() - started - (learned - shaped)
+        self.clock.other += perf_counter() - started - (matched - shaped)
         self.clock.other -= self.clock.wait + self.clock.simulate + self.clock.infer - busy
         counts = self.source.counts
         return {name if "/" in name else f"learner/{name}": value for name, value in metrics.items()} | {
@@ -156,11 +160,13 @@ class Run:
             values = self.evaluator.evaluate(self.policy, self.average)
         except StoppedError:
             return {}
-        self.clock.other += perf_counter() - started
+        self.clock.evaluate += perf_counter() - started
         return values
 
     def save(self, root: Path) -> Path:
         """Write a checkpoint, and remove what need not be kept."""
+        started = perf_counter()
+        report("Saving a checkpoint")
         files = files_of(self.matchmaker.members | (self._matches.players if self._matches else set()))
         named = files_named(root)  # by the last checkpoint too, so that nothing that is needed is removed
         if named is not None:
@@ -199,6 +205,7 @@ class Run:
             self.config.model_dump(mode="json"),
         )
         prune(root, self.config.checkpoints.keep_last, self.config.checkpoints.keep_every)
+        self.clock.save += perf_counter() - started
         return path
 
     def restore(self, checkpoint: Checkpoint) -> None:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from nemesis.training.display import figure
+from nemesis.training.figures import figure, interval, matches_of
 
 _AVERAGE = "_average"
 _WIN_RATE, _RETURN = "win_rate_against_", "return_against_"
@@ -29,11 +29,20 @@ def _change(history: Sequence[tuple[int, dict[str, float]]], name: str) -> str:
     update, after = history[-1]
     main = name if name in after else name + _AVERAGE
     before = next(values[main] for _, values in history if main in values)
-    text = f"{figure(name, before)} before → {figure(name, after[main])} after {update} updates"
+    text = f"{figure(name, before)} before → {_figure(after, main)} after {update} updates"
     if main != name:
         return f"{text}, with averaged weights"
-    average = after.get(name + _AVERAGE)
-    return text if average is None else f"{text}, {figure(name, average)} with averaged weights"
+    average = name + _AVERAGE
+    return f"{text}, {_figure(after, average)} with averaged weights" if average in after else text
+
+
+def _figure(values: dict[str, float], name: str) -> str:
+    """Return a value, with the interval and the matches of a win rate."""
+    text = figure(name, values[name])
+    if (bounds := interval(name, values)) is None:
+        return text
+    low, high = bounds
+    return f"{text} (95 % interval {low:.1%} to {high:.1%}, {matches_of(name, values):,} matches)"
 
 
 def _follows(after: dict[str, float], opponent: str) -> bool:

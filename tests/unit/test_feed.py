@@ -14,11 +14,11 @@ from episodes import LEDUC, opened
 
 from nemesis.core.errors import UserError
 from nemesis.core.trajectory import Trajectories
-from nemesis.data.config import DataConfig
+from nemesis.data.config import DataConfig, Shares
 from nemesis.data.dataset import open_dataset
 from nemesis.data.episodes import Episodes
 from nemesis.data.feed import Feed
-from nemesis.data.split import Shares, belonging
+from nemesis.data.split import belonging
 from nemesis.data.stream import Stream, StreamPosition
 from nemesis.data.validation_data import read_split
 

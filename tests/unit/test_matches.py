@@ -122,7 +122,11 @@ def test_a_policy_is_measured_against_random_play_with_its_intervals(tmp_path: P
     assert isinstance(strength, AgainstOpponents)
     score = strength.scores["random"]
     low, high = score.win_rate_interval
-    assert strength.metrics() == {"win_rate_against_random": score.win_rate, "return_against_random": score.mean}
+    assert strength.metrics() == {
+        "win_rate_against_random": score.win_rate,
+        "return_against_random": score.mean,
+        "matches_against_random": score.matches,
+    }
     evaluation = Evaluation("openspiel:kuhn_poker", tmp_path, 1, strength, strength)
     figures = evaluation.as_json()
     for weights in ("last", "average"):

@@ -13,9 +13,11 @@ from pydantic import ValidationError
 from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from nemesis.storage.metrics import Metrics, TrackingConfig, check_tracking, read_metrics
+from nemesis.storage.config import TrackingConfig
+from nemesis.storage.metrics import Metrics, check_tracking, read_metrics
 from nemesis.storage.run_directory import RunDirectory, RunError
-from nemesis.training.display import LiveDisplay, PlainDisplay, Progress, open_display, sparkline
+from nemesis.training.display import LiveDisplay, PlainDisplay, Progress, open_display
+from nemesis.training.figures import sparkline
 
 torch.set_num_threads(1)
 
@@ -35,6 +37,7 @@ def progress(update: int, **changes: object) -> Progress:
         "decisions": update * 1000,
         "decisions_per_second": 41_230.0,
         "updates_per_second": 2.0,
+        "seconds_left": 50.0,
         "time_split": {"simulate": 0.4, "infer": 0.2, "learn": 0.35, "other": 0.05},
         "losses": {"policy": -0.0123, "value": 0.5},
         "evaluation": [(0, {"nash_conv": 4.7472}), (50, {"nash_conv": 0.5}), (100, {"nash_conv": 0.75})],
@@ -166,7 +169,7 @@ def test_plain_lines_are_few_and_the_last_update_is_always_among_them():
 def test_an_eta_that_cannot_be_known_is_not_made_up():
     output = io.StringIO()
     with open_display("kuhn", 200, Console(file=output)) as display:
-        display.update(progress(1, updates_per_second=0.0))
+        display.update(progress(1, seconds_left=None))
     assert "ETA -:--:--" in output.getvalue()
 
 

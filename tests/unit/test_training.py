@@ -211,7 +211,7 @@ def test_what_the_game_does_not_have_is_refused_before_a_run_begins(duel: Duel, 
 )
 def test_either_weights_are_measured_or_both(duel: Duel, weights: str, endings: tuple[str, ...]):  # noqa: ARG001
     run = Run(config("evaluation.opponents=bold,timid", f"evaluation.weights={weights}"), Path("unused"))
-    figures = ("win_rate_against_timid", "win_rate_against_bold", "return_against_timid", "return_against_bold")
+    figures = [f"{figure}_against_{name}" for figure in ("win_rate", "return", "matches") for name in ("timid", "bold")]
     assert run.evaluate().keys() == {figure + ending for figure in figures for ending in endings}
     run.close()
 
@@ -251,10 +251,18 @@ def test_the_summary_has_a_sentence_for_everything_that_was_measured():
     )
     played = [
         (0, {"win_rate_against_random_average": 0.5, "return_against_random_average": 0.1}),
-        (9, {"win_rate_against_random_average": 0.75, "return_against_random_average": 1.5}),
+        (
+            9,
+            {
+                "win_rate_against_random_average": 0.75,
+                "return_against_random_average": 1.5,
+                "matches_against_random_average": 100.0,
+            },
+        ),
     ]
     assert summary(played) == [
-        "Win rate against random: 50.0% before → 75.0% after 9 updates, with averaged weights.",
+        "Win rate against random: 50.0% before → 75.0% (95 % interval 65.7% to 82.5%, 100 matches) after 9 updates, "
+        "with averaged weights.",
         "Return against random: 0.1000 before → 1.5000 after 9 updates, with averaged weights.",
     ]
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from nemesis.core.game import SIDES, BoolArray, FloatArray, IntArray
 from nemesis.core.masks import PackedMask, pack_mask
+from nemesis.core.progress import report
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ def larger_than(game: Any, nodes: int) -> bool:
 
 def tabulate(game: Any) -> GameTree:
     """Expand a turn-based two-player game into arrays."""
+    report(f"Tabulating {game.get_type().short_name}")
     builder = _Builder(game)
     builder.walk()
     return builder.finish()

@@ -8,6 +8,7 @@ import weakref
 from typing import Any
 
 from nemesis.core.errors import UserError
+from nemesis.core.progress import report
 from nemesis.games.pokemon.hosts.host_process import Host, HostError, Setting
 from nemesis.games.pokemon.node import NodeSource
 
@@ -52,6 +53,7 @@ class WarmHosts:
             if host.alive:
                 return host
             host.close()
+        report("Starting a process of the Pokémon simulator")
         return Host(self._node)
 
     def _started(self, host: Host, setting: Setting) -> Host:

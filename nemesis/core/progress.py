@@ -1,0 +1,74 @@
+"""What long-running work is doing, for the person who waits for it.
+
+Work calls `report`, as often as it likes. A command shows the reports, with `listening`; without a listener they cost
+almost nothing. Listeners belong to a context, so that two runs in one process do not mix.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from threading import Event, Thread
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What is being done, and how far it is where that can be counted."""
+
+    text: str  # such as "Evaluating against greedy"
+    done: int = 0
+    total: int | None = None
+
+    def __str__(self) -> str:
+        return self.text if self.total is None else f"{self.text}: {self.done:,} of {self.total:,}"
+
+
+Listener: TypeAlias = Callable[[Activity | None], None]
+"""Gets every activity, and None when nothing is going on."""
+
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+def report(text: str, done: int = 0, total: int | None = None) -> None:
+    """Say what is being done now, until the next report."""
+    if (listener := _listener.get()) is not None:
+        listener(Activity(text, min(done, total) if total is not None else done, total))
+
+
+def clear() -> None:
+    """Say that nothing is going on, so that a result can be printed."""
+    if (listener := _listener.get()) is not None:
+        listener(None)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Pass all reports of this context to a listener, instead of to the one before."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+class Ticker:
+    """Calls a function regularly from a thread of its own, until it is closed.
+
+    A display uses it to show an activity that goes on for long without a further report.
+    """
+
+    def __init__(self, seconds: float, tick: Callable[[], None]) -> None:
+        self._closed = Event()
+        self._thread = Thread(target=self._run, args=(seconds, tick), daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._closed.set()
+        self._thread.join()
+
+    def _run(self, seconds: float, tick: Callable[[], None]) -> None:
+        # A closed output is an error of the main thread, which writes to it as well.
+        with suppress(OSError, ValueError):
+            while not self._closed.wait(seconds):
+                tick()

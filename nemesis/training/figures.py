@@ -1,0 +1,86 @@
+"""How metrics are written for people: numbers, shares, intervals, times and sparklines."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from nemesis.play.matches import win_rate_interval
+
+MATCHES = "matches_against_"  # a metric that only says how many matches a win rate is from
+_WIN_RATE = "win_rate_against_"
+_AVERAGE = "_average"
+_SPARKS = "▁▂▃▄▅▆▇█"
+_SPARK_WIDTH = 20
+_LOWER_IS_BETTER = ("nash", "exploit", "loss", "error")
+
+
+def figure(name: str, value: float) -> str:
+    """Format the value of a metric."""
+    return f"{value:.1%}" if is_share(name) else number(value)
+
+
+def is_share(name: str) -> bool:
+    return name.startswith(("win_rate", "validation_accuracy"))
+
+
+def matches_of(name: str, values: Mapping[str, float]) -> int | None:
+    """Return the number of matches that a win rate is from; None for other metrics."""
+    if not name.startswith(_WIN_RATE) or (count := values.get(name.replace(_WIN_RATE, MATCHES, 1))) is None:
+        return None
+    return int(count)
+
+
+def interval(name: str, values: Mapping[str, float]) -> tuple[float, float] | None:
+    """Return the 95 % interval of a win rate; None for other metrics."""
+    matches = matches_of(name, values)
+    return win_rate_interval(values[name], matches) if matches else None
+
+
+def label(name: str) -> str:
+    """Return the name of a metric in words."""
+    stem = name.removesuffix(_AVERAGE)
+    words = stem.replace("win_rate", "win rate").replace("_against_", " against ")
+    return words if stem == name else f"{words}, average"
+
+
+def best(name: str, values: Sequence[float]) -> float:
+    """Return the best value of a metric: the lowest for exploitability, losses and errors, else the highest."""
+    numbers = [value for value in values if not math.isnan(value)] or values
+    return min(numbers) if any(word in name.lower() for word in _LOWER_IS_BETTER) else max(numbers)
+
+
+def sparkline(values: Sequence[float], width: int = _SPARK_WIDTH, bounds: tuple[float, float] | None = None) -> str:
+    """Return the history as one character per value, subsampled to a width; the last value is always included.
+
+    The lowest and the highest bar are the bounds, or the lowest and the highest value.
+    """
+    if len(values) > width:
+        values = [values[round(index * (len(values) - 1) / (width - 1))] for index in range(width)]
+    finite = [value for value in values if math.isfinite(value)]
+    if not finite:
+        return " " * len(values)
+    low, high = bounds or (min(finite), max(finite))
+    scale = (len(_SPARKS) - 1) / (high - low) if high > low else 0.0
+    return "".join(_SPARKS[round((v - low) * scale)] if math.isfinite(v) else " " for v in values)
+
+
+def clock(seconds: float | None) -> str:
+    if seconds is None:
+        return "-:--:--"
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02d}:{second:02d}"
+
+
+def number(value: float) -> str:
+    """Format about four significant digits, with an exponent only if needed."""
+    if value == 0 or 0.001 <= abs(value) < 100:
+        return f"{value:.4f}" if abs(value) < 10 else f"{value:.2f}"
+    return f"{value:,.0f}" if 100 <= abs(value) < 1e7 else f"{value:.2e}"
+
+
+def count(value: int) -> str:
+    """Format a large count with a suffix."""
+    for size, suffix in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
+        if value >= size:
+            return f"{value / size:.2f}{suffix}"
+    return str(value)

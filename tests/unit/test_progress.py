@@ -1,0 +1,191 @@
+"""A person who waits sees what is going on, and how far it is."""
+
+import io
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from nemesis.cli.status import StatusLine, output, status_line
+from nemesis.core import progress
+from nemesis.core.progress import Activity
+from nemesis.games.openspiel.game import open_game
+from nemesis.play.experience import Clock
+from nemesis.play.matches import play
+from nemesis.play.scripted import open_opponent
+from nemesis.training import reporter
+from nemesis.training.config import RunConfig
+from nemesis.training.display import LiveDisplay, PlainDisplay, Progress
+from nemesis.training.reporter import Reporter
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 300
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_reports_go_to_the_innermost_listener():
+    outer: list[str] = []
+    inner: list[str] = []
+    progress.report("nobody listens")
+    with progress.listening(lambda activity: outer.append(str(activity))):
+        progress.report("Importing")
+        with progress.listening(lambda activity: inner.append(str(activity))):
+            progress.report("Evaluating", 1037, 2000)
+        progress.report("Evaluating", 12, 10)  # never more than all
+        progress.clear()
+    assert outer == ["Importing", "Evaluating: 10 of 10", "None"]
+    assert inner == ["Evaluating: 1,037 of 2,000"]
+
+
+def test_matches_report_how_many_are_over():
+    game = open_game("kuhn_poker", None)
+    seen: list[Activity | None] = []
+    players = [open_opponent(game, "random", seed) for seed in range(3)]
+    with progress.listening(seen.append):
+        play(game, players[0], players[1:], matches=20, slots=8, seed=0, activity="Evaluating against two")
+    reports = [activity for activity in seen if activity is not None and activity.text == "Evaluating against two"]
+    counts = [activity.done for activity in reports]
+    assert {activity.total for activity in reports} == {40}
+    assert counts == sorted(counts)
+    assert counts[0] == 0
+    assert 30 < counts[-1] < 40
+
+
+def test_on_a_terminal_the_status_is_one_line_that_disappears():
+    stream = Terminal()
+    with status_line(stream):
+        progress.report("Importing PyTorch")
+        progress.report("Evaluating against greedy", 37, 100)
+        assert stream.getvalue().endswith("\r\x1b[2KEvaluating against greedy: 37 of 100 …")
+    assert stream.getvalue().endswith("\r\x1b[2K")
+    assert "\n" not in stream.getvalue()
+
+
+def test_elsewhere_the_first_activity_is_a_line_at_once_and_a_later_one_when_it_takes_long():
+    stream = io.StringIO()
+    line = StatusLine(stream, patience=0.05)
+    line.show(Activity("Reading the settings"))
+    assert stream.getvalue() == "Reading the settings …\n"
+    line.show(Activity("Over in no time"))
+    line.show(Activity("Evaluating", 3, 10))
+    wait_for(lambda: "Evaluating" in stream.getvalue())
+    line.close()
+    assert stream.getvalue().splitlines()[:2] == ["Reading the settings …", "Evaluating: 3 of 10 …"]
+
+
+def test_a_result_replaces_the_status(capsys: pytest.CaptureFixture[str]):
+    stream = Terminal()
+    with status_line(stream):
+        progress.report("Evaluating")
+        output("win rate 60%")
+        assert stream.getvalue().endswith("\r\x1b[2K")
+    assert capsys.readouterr().out == "win rate 60%\n"
+
+
+def test_plain_displays_show_an_activity_that_takes_long():
+    stream = io.StringIO()
+    with PlainDisplay("kuhn", 200, Console(file=stream), patience=0.05) as display:
+        display.activity(Activity("Evaluating the last weights", 37, 100))
+        wait_for(lambda: "Evaluating the last weights: 37 of 100 …\n" in stream.getvalue())
+
+
+def test_live_displays_show_the_activity_in_the_panel():
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=80, height=24, color_system=None, _environ={})
+    with LiveDisplay("kuhn", 200, console, seconds_between_draws=0) as display:
+        display.activity(Activity("Evaluating the last weights", 37, 100))
+        assert "Evaluating the last weights: 37 of 100" in stream.getvalue()
+    last = stream.getvalue()[stream.getvalue().rindex("╭") :]
+    assert "Evaluating" not in last
+
+
+class _Shown:
+    """A display that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.left: list[float | None] = []
+        self.split: dict[str, float] = {}
+
+    def update(self, shown: Progress) -> None:
+        self.left.append(shown.seconds_left)
+        self.split = shown.time_split
+
+
+def test_the_time_left_counts_updates_evaluations_and_checkpoints(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """A run of 100 updates of 2 s, an evaluation of 30 s every 20, and a checkpoint of 5 s every 30 updates."""
+    now = 1000.0
+    monkeypatch.setattr(reporter, "perf_counter", lambda: now)
+    settings = {"game": "openspiel:kuhn_poker", "updates": 100}
+    intervals = {"evaluation": {"interval": 20}, "checkpoints": {"interval": 30}}
+    config = RunConfig.model_validate(settings | intervals)
+    clock, display = Clock(), _Shown()
+    reports = Reporter(display, clock, config, 0, 0, tmp_path / "metrics.jsonl")
+
+    def evaluate(update: int) -> None:
+        nonlocal now
+        now += 30
+        clock.evaluate += 30
+        reports.evaluated(update, {"nash_conv": 1.0})
+
+    def save() -> None:
+        nonlocal now
+        now += 5
+        clock.save += 5
+
+    evaluate(0)
+    save()
+    moments = []
+    for update in range(1, 101):
+        now += 2
+        clock.learn += 2
+        if update % 20 == 0:
+            evaluate(update)
+        reports.report(update, 10 * update, {"learner/skipped_steps": 0.0})
+        moments.append(now)
+        if update % 30 == 0 or update == 100:
+            save()
+    remaining = [now - moment for moment in moments]
+    assert display.left == pytest.approx(remaining)
+    assert {name: round(share, 2) for name, share in display.split.items()} == {
+        "learn": 0.50,
+        "evaluate": 0.45,
+        "save": 0.05,
+    }
+
+
+def test_win_rates_are_shown_with_their_interval_and_matches():
+    stream = io.StringIO()
+    values = {"win_rate_against_random": 0.6, "return_against_random": 0.2, "matches_against_random": 100.0}
+    shown = Progress(
+        update=10,
+        total=100,
+        decisions=1,
+        decisions_per_second=1.0,
+        updates_per_second=1.0,
+        seconds_left=9.0,
+        time_split={},
+        losses={},
+        evaluation=[(10, values)],
+        skipped_steps=0,
+    )
+    with PlainDisplay("kuhn", 100, Console(file=stream)) as display:
+        display.update(shown)
+    assert "win_rate_against_random 60.0% (95 % interval 50.2% to 69.1% of 100 matches; first" in stream.getvalue()
+    assert "matches_against" not in stream.getvalue()
+    console = Console(file=stream, force_terminal=True, width=80, height=24, color_system=None, _environ={})
+    with LiveDisplay("kuhn", 100, console) as display:
+        display.update(shown)
+    panel = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", stream.getvalue())
+    assert "evaluation at 10, 100 matches each" in panel
+    assert "60.0% 50–69" in panel
