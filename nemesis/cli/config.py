@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from nemesis.cli.status import output
+from nemesis.core.progress import report
 from nemesis.presets import dump_yaml, load_preset, preset_names, preset_summary
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ def show(preset: str, /, *overrides: str) -> None:
         preset: name of a preset, or a YAML file
         overrides: settings to change, as KEY=VALUE
     """
-    print(resolved_yaml(resolve(preset, overrides)), end="")
+    output(resolved_yaml(resolve(preset, overrides)), end="")
 
 
 def list_presets() -> None:
@@ -67,6 +69,7 @@ def resolve(preset: str, overrides: Sequence[str]) -> "RunConfig":
 
 def resolved_yaml(config: "RunConfig") -> str:
     """Return the config as YAML, with the size of its policy in the first line."""
+    report("Importing PyTorch")
     from nemesis.policies.build import count_parameters
 
     settings: dict[str, Any] = config.model_dump(mode="json")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nemesis.core.errors import UserError
+from nemesis.core.progress import report
 from nemesis.deploy.pokemon.decider import BattleDecider
 from nemesis.deploy.pokemon.poke_env_opponent import poke_env_opponent
 from nemesis.deploy.pokemon.showdown_client import (
@@ -48,6 +49,7 @@ def play_on_server(
 
     The player must have at least as many slots as the series. `watch` is called with every finished battle.
     """
+    report("Starting a Showdown server")
     with showdown_server(simulators=1) as websocket, closing(game.observer()) as observer:
         played = asyncio.run(_play_series(game, BattleDecider(observer, player), series, websocket))
     for one in played:

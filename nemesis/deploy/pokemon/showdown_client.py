@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import EndReason
+from nemesis.core.progress import report
 from nemesis.deploy.pokemon.battle_room import MAX_REFUSALS, BattleRoom
 from nemesis.deploy.pokemon.decider import BattleDecider, PendingDecision
 from nemesis.deploy.pokemon.showdown_connection import Connection, identity
@@ -100,6 +101,7 @@ class ShowdownClient:
         self._limits = limits
         self._battles: dict[str, _Battle] = {}  # by room name
         self._opening: _Opening | None = None
+        self._scheduled = 0
         self._ended: list[FinishedBattle] = []
         self._closed: list[tuple[str, int]] = []  # rooms and slots of battles whose state is not cleared yet
         self._challenged = asyncio.Event()
@@ -108,6 +110,7 @@ class ShowdownClient:
     async def play(self, battles: Sequence[ScheduledBattle], invite: Invite, slots: int) -> list[FinishedBattle]:
         """Play all battles, at most `slots` at the same time, and return them in the order in which they ended."""
         self._free = list(range(slots))
+        self._scheduled = len(battles)
         self._place = asyncio.Semaphore(slots)
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -253,6 +256,7 @@ class ShowdownClient:
         self._ended.append(
             FinishedBattle(battle.scheduled, room.earned, room.end_reason, room.decisions, room.turn, room.log)
         )
+        report(f"Playing against {self._opponent} on a server", len(self._ended), self._scheduled)
         self._closed.append((room.name, battle.slot))
         self._due.set()
 
