@@ -85,17 +85,21 @@ class Reporter:
     def _seconds_left(self, then: _Mark, now: _Mark) -> float:
         config, update = self._config, now.update
         per_update = (now.seconds - then.seconds - (now.apart - then.apart)) / (update - then.update)
-        saved = 1 + _times(self._first_update, update, config.checkpoints.interval, config.updates)
+        if update == config.updates:
+            return 0.0
+        # The checkpoint of an update is saved after its report. The first one is that of the start.
+        interval = config.checkpoints.interval
+        saved = 1 + (update - 1) // interval - self._first_update // interval
         return (
             (config.updates - update) * per_update
-            + _times(update, config.updates, config.evaluation.interval, config.updates) * self._evaluation_seconds
-            + _times(update, config.updates, config.checkpoints.interval, config.updates) * self._clock.save / saved
+            + _times_left(update, config.evaluation.interval, config.updates) * self._evaluation_seconds
+            + _times_left(update - 1, interval, config.updates) * self._clock.save / saved
         )
 
 
-def _times(after: int, until: int, interval: int, total: int) -> int:
-    """Return how many updates of a range are multiples of an interval, or the last update of the run."""
-    return until // interval - after // interval + (after < total == until and total % interval > 0)
+def _times_left(update: int, interval: int, total: int) -> int:
+    """Return how many updates after this one are multiples of an interval, or the last of the run."""
+    return total // interval - update // interval + (total % interval > 0)
 
 
 def _past_evaluations(path: Path) -> list[tuple[int, dict[str, float]]]:

@@ -143,7 +143,8 @@ def test_when_every_match_is_voided_the_figures_say_so_and_stay_valid_json(tmp_p
     strength = measured(game, seeded_policy(game), matches=20)
     assert isinstance(strength, AgainstOpponents)
     assert (strength.scores["random"].matches, strength.scores["random"].voided) == (0, 20)
-    assert all(math.isnan(value) for value in strength.metrics().values())
+    assert strength.metrics()["matches_against_random"] == 0
+    assert all(math.isnan(strength.metrics()[f"{figure}_against_random"]) for figure in ("win_rate", "return"))
     evaluation = Evaluation("openspiel:kuhn_poker", tmp_path, 1, strength, strength)
     sentence = "no counted matches, 20 voided; ended: 20 simulator_failure"
     assert ("against random, last weights", sentence) in evaluation.rows()

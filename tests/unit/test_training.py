@@ -20,6 +20,7 @@ from nemesis.core.errors import UserError
 from nemesis.core.trajectory import Trajectories
 from nemesis.evaluation import run_evaluation
 from nemesis.evaluation.run_evaluation import RunEvaluator
+from nemesis.play.matches import win_rate_interval
 from nemesis.policies.policy import Policy
 from nemesis.storage.policies import find_checkpoint, load_policy
 from nemesis.training.config import RunConfig
@@ -70,7 +71,10 @@ def test_win_rates_against_every_opponent_climb_and_are_reported(duel: Duel, tmp
         names = [f"evaluation/{figure}_against_{opponent}" for figure in ("win_rate", "return")]
         assert {name + suffix for name in names for suffix in ("", "_average")} <= recorded[0].keys()
         before, after = recorded[0][names[0]], recorded[-1][names[0]]
-        assert f"Win rate against {opponent}: {before:.1%} before → {after:.1%} after 12 updates, " in text
+        matches = recorded[-1][f"evaluation/matches_against_{opponent}"]
+        low, high = win_rate_interval(after, matches)
+        interval = f"95 % interval {low:.1%} to {high:.1%}, {matches:.0f} matches"
+        assert f"Win rate against {opponent}: {before:.1%} before → {after:.1%} ({interval}) after 12 updates" in text
         assert f"Return against {opponent}" not in text  # it says the same
     assert recorded[-1]["evaluation/win_rate_against_random"] > recorded[0]["evaluation/win_rate_against_random"]
     assert all(pool.closed for pool in duel.pools)
