@@ -23,8 +23,9 @@ from nemesis.core.config import build_config
 from nemesis.core.game import BoolArray, FloatArray, Game
 from nemesis.core.masks import unpack_mask
 from nemesis.core.trajectory import Trajectories
+from nemesis.data.config import Shares
 from nemesis.data.dataset import open_dataset
-from nemesis.data.split import Shares, episodes_of
+from nemesis.data.split import episodes_of
 from nemesis.data.validation_data import read_split
 from nemesis.evaluation.run_evaluation import BEST
 from nemesis.evaluation.validation import Predictor, Validation, policy_predictor, validate

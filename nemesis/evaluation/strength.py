@@ -48,16 +48,9 @@ class AgainstOpponents:
     scores: Mapping[str, Score]
 
     def metrics(self) -> dict[str, float]:
-        figures = {
-            "win_rate": lambda score: score.win_rate,
-            "return": lambda score: score.mean,
-            "matches": lambda score: float(score.matches),
-        }
-        return {
-            f"{figure}_against_{name}": value(score)
-            for figure, value in figures.items()
-            for name, score in self.scores.items()
-        }
+        win_rates = {f"win_rate_against_{name}": score.win_rate for name, score in self.scores.items()}
+        returns = {f"return_against_{name}": score.mean for name, score in self.scores.items()}
+        return win_rates | returns | {f"matches_against_{name}": score.matches for name, score in self.scores.items()}
 
     def rows(self, who: str) -> list[tuple[str, str]]:
         return [(f"against {name}, {who}", score.summary()) for name, score in self.scores.items()]
