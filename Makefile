@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+PIP = $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+FAILED = { echo "pip could not install the packages; see above. Check the network and the disk, then try again." >&2; exit 1; }
 
 .PHONY: train test setup clean
 
@@ -17,18 +19,20 @@ test: .venv/installed-dev
 
 setup: .venv/installed-dev
 
-.venv/bin/python:
-	$(PYTHON) -m venv .venv
+.venv/bin/pip:
+	@$(PYTHON) -m venv .venv || { echo "$(PYTHON) cannot make .venv; see above. Use another with make PYTHON=…" >&2; exit 1; }
 
-.venv/installed: .venv/bin/python pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
-	$(BIN)/python -c 'from nemesis.games.pokemon.node import set_up; set_up()'
-	touch $@
+.venv/installed: .venv/bin/pip pyproject.toml constraints.txt
+	@echo "Installing Nemesis and what it needs into .venv, PyTorch among it; this takes some minutes …"
+	@$(PIP) --editable . || $(FAILED)
+	@$(BIN)/python -m nemesis.games.pokemon.node
+	@touch $@
 
 .venv/installed-dev: .venv/installed
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,wandb,benchmarks]'
-	$(BIN)/python -c 'from nemesis.games.pokemon.node import set_up; set_up(development=True)'
-	touch $@
+	@echo "Installing what development needs into .venv; this takes some minutes …"
+	@$(PIP) --editable '.[dev,wandb,benchmarks]' || $(FAILED)
+	@$(BIN)/python -m nemesis.games.pokemon.node --development
+	@touch $@
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -11,7 +11,7 @@ intervals are bootstrapped over battles.
 """
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -74,8 +74,7 @@ def main() -> None:
                 f"data.sources={options.dataset}",
                 f"data.test={TEST_SHARE}",
                 f"seed={options.seed}",
-                *(QUICK if options.quick else ()),
-                *VARIANTS[name],
+                *_replaced(VARIANTS[name], QUICK if options.quick else ()),
             ],
         )
         for name in options.variants
@@ -99,6 +98,11 @@ def main() -> None:
     print_table(f"{options.dataset}: accuracy on the test split, in %", rows)
     if options.json:
         write_figures(options.json, {"rows": rows, "decisions": next(iter(validations.values())).decisions})
+
+
+def _replaced(settings: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Return settings KEY=VALUE, with the others in place of those of the same key."""
+    return list({setting.partition("=")[0]: setting for setting in (*settings, *others)}.values())
 
 
 def _baselines(config: RunConfig, game: Game, seed: int) -> dict[str, Predictor]:

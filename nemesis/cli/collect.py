@@ -48,11 +48,12 @@ def collect(
     from nemesis.evaluation.entrants import open_entrants
     from nemesis.play.policy_players import PlayOptions
     from nemesis.policies.play_style import PlayStyle
+    from nemesis.storage.policies import DEFAULT_WEIGHTS
 
     torch.set_num_threads(1)
     names, settings = split_settings(others)
     style = PlayStyle.from_options(temperature, top_p)
-    options = PlayOptions(style, weights="last" if last else "average", allow_imports=allow_imports)
+    options = PlayOptions(style, weights="last" if last else DEFAULT_WEIGHTS, allow_imports=allow_imports)
     entrants = open_entrants([player, *names], game, settings, options, remote_players())
     card = dataset_collection.collect(
         entrants,

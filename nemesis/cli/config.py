@@ -11,7 +11,7 @@ from nemesis.core.progress import report
 from nemesis.presets import dump_yaml, load_preset, preset_names, preset_summary
 
 if TYPE_CHECKING:
-    from nemesis.core.config import FieldInfo
+    from nemesis.core.config_fields import FieldInfo
     from nemesis.training.config import RunConfig
 
 
@@ -39,7 +39,8 @@ def fields(prefix: str = "", /) -> None:
     Args:
         prefix: only settings that start with it, such as learner.magnet
     """
-    from nemesis.core.config import ConfigError, describe
+    from nemesis.core.config import ConfigError
+    from nemesis.core.config_fields import describe
     from nemesis.training.config import RunConfig
 
     settings = [setting for setting in describe(RunConfig) if setting.path.startswith(prefix)]
@@ -52,7 +53,7 @@ def fields(prefix: str = "", /) -> None:
 
 def schema() -> None:
     """Print the JSON schema of a config file, for editors."""
-    from nemesis.core.config import json_schema
+    from nemesis.core.config_fields import json_schema
     from nemesis.training.config import RunConfig
 
     print(json.dumps(json_schema(RunConfig), indent=2))

@@ -2,14 +2,13 @@
 
 # ruff: noqa: PLC0415 (torch is slow to import, so what needs it is imported when the command runs)
 
-import json as json_format
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from cyclopts import Parameter
 
-from nemesis.cli.options import Flag, check_minimum, remote_players, split_settings
+from nemesis.cli.options import Flag, check_minimum, check_writable, remote_players, split_settings, write_json
 from nemesis.cli.status import output
 from nemesis.core.errors import UserError
 from nemesis.core.progress import report
@@ -66,7 +65,7 @@ def evaluate(
     """
     check_minimum(seed=(seed, 0), replays=(replays, 0), matches=(matches, 2))
     if json:
-        _check_writable(json)
+        check_writable(json)
     opponents, settings = split_settings(others)
     if opponents and opponent:
         raise UserError("--opponent is for a single player; with several, list all of them as players.")
@@ -110,9 +109,10 @@ def _play_options(
 ) -> "PlayOptions":
     from nemesis.play.policy_players import PlayOptions
     from nemesis.policies.play_style import PlayStyle
+    from nemesis.storage.policies import DEFAULT_WEIGHTS
 
     style = PlayStyle.from_options(temperature, top_p)
-    return PlayOptions(style, ensemble, "last" if last else "average", allow_imports)
+    return PlayOptions(style, ensemble, "last" if last else DEFAULT_WEIGHTS, allow_imports)
 
 
 def _open_entrants(
@@ -155,15 +155,4 @@ def _print(result: _Result, json: Path | None) -> None:
     for label, figure in rows:
         output(f"{label:{width}}  {figure}")
     if json:
-        json.write_text(json_format.dumps(result.as_json(), indent=2) + "\n", encoding="utf-8")
-
-
-def _check_writable(file: Path) -> None:
-    """Raise before the work starts if the file cannot be written, and leave no empty file."""
-    existed = file.exists()
-    try:
-        file.open("a").close()
-        if not existed:
-            file.unlink()
-    except OSError as error:
-        raise UserError(f"{file} cannot be written: {error.strerror}.") from error
+        write_json(json, result.as_json())

@@ -2,9 +2,10 @@
 
 # ruff: noqa: PLC0415 (torch is slow to import, so what needs it is imported when the command runs)
 
+from collections.abc import Callable
 from pathlib import Path
 
-from nemesis.cli.options import Flag
+from nemesis.cli.options import Flag, check_new
 from nemesis.cli.status import output
 from nemesis.core.errors import UserError
 from nemesis.core.progress import report
@@ -37,31 +38,48 @@ def export(
         allow_imports: import the code that the run names as module:attribute
     """
     report("Importing PyTorch")
-    from nemesis.core.plugins import import_attribute
-    from nemesis.games import family_of
+    from nemesis.core.files import WriteError
     from nemesis.policies.play_style import PlayStyle
-    from nemesis.storage.policies import find_policy
+    from nemesis.storage.policies import DEFAULT_WEIGHTS, find_policy
     from nemesis.storage.policy_files import save_policy
 
     style = PlayStyle(temperature, top_p)
     saved = find_policy(run, allow_imports=allow_imports)
+    exporter = _exporter(saved.game, format)
+    check_new(file)
+    if last and saved.checkpoint is None:
+        raise UserError(f"--last is for runs and checkpoints; {run} is a file, which has only one kind of weights.")
+    weights = "last" if last else DEFAULT_WEIGHTS
     game = saved.game_config().open_game()
-    policy = saved.load(game, "last" if last else "average")
-    if format != _POLICY_FILE:
-        family = family_of(saved.game)
-        exporters = family.exporters if family else {}
-        if format not in exporters:
-            raise UserError(
-                f"{saved.game} cannot be exported as {format}, only as {', '.join((_POLICY_FILE, *exporters))}."
-            )
-        output(import_attribute(exporters[format])(saved, policy, style, file))
+    policy = saved.load(game, weights)
+    if exporter:
+        try:
+            output(exporter(saved, policy, style, file))
+        except OSError as error:
+            raise WriteError(file, error) from error
         return
     about = {
         "update": saved.update,
         "decisions": saved.decisions,
-        "weights": "last" if last else "average",
+        "weights": weights,
         "config": dict(saved.training_config()),
     }
     save_policy(file, policy, saved.policy, game, about, style)
     size = file.stat().st_size / 1e6
-    output(f"{file}: {size:.1f} MB, {game.spec.name}, after {about['decisions']:,} decisions.")
+    age = "" if saved.decisions is None else f", after {saved.decisions:,} decisions"
+    output(f"{file}: {size:.1f} MB, {game.spec.name}{age}.")
+
+
+def _exporter(game: str, format_name: str) -> Callable[..., str] | None:
+    """Return what exports policies in a format of the game's family; None for a policy file."""
+    from nemesis.core.plugins import import_attribute
+    from nemesis.games import family_of
+
+    if format_name == _POLICY_FILE:
+        return None
+    family = family_of(game)
+    exporters = family.exporters if family else {}
+    if format_name not in exporters:
+        raise UserError(f"{game} cannot be exported as {format_name}, only as {', '.join((_POLICY_FILE, *exporters))}.")
+    found: Callable[..., str] = import_attribute(exporters[format_name])
+    return found

@@ -2,12 +2,15 @@
 
 # ruff: noqa: PLC0415 (what is slow to import is imported when a command runs)
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
 
 from nemesis.core.errors import UserError
+from nemesis.core.files import WriteError
 
 if TYPE_CHECKING:
     from nemesis.core.replays import ReplayFamily
@@ -22,6 +25,34 @@ def check_minimum(**options: tuple[int | None, int]) -> None:
     for name, (number, least) in options.items():
         if number is not None and number < least:
             raise UserError(f"--{name} must be a whole number of at least {least}, not {number}.")
+
+
+def check_writable(file: Path) -> None:
+    """Raise before the work starts if the file cannot be written, and leave no empty file."""
+    try:
+        existed = file.exists()
+        file.open("a").close()
+        if not existed:
+            file.unlink()
+    except OSError as error:
+        raise WriteError(file, error) from error
+
+
+def check_new(file: Path) -> None:
+    """Raise if a file would be overwritten."""
+    try:
+        exists = file.exists()
+    except OSError as error:
+        raise WriteError(file, error) from error
+    if exists:
+        raise UserError(f"{file} already exists; name a new file, or remove it first.")
+
+
+def write_json(file: Path, content: Mapping[str, Any]) -> None:
+    try:
+        file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise WriteError(file, error) from error
 
 
 def split_settings(arguments: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -2,7 +2,6 @@
 
 # ruff: noqa: PLC0415 (what is slow to import is imported when the command runs)
 
-import json as json_format
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from nemesis.cli.options import Flag, replay_family
-from nemesis.core.errors import UserError
+from nemesis.cli.options import Flag, check_minimum, check_writable, replay_family, write_json
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -47,10 +45,9 @@ def import_replays(
         processes: number of processes that read; by default the number of cores
         json: also write the results to this file
     """
-    if processes is not None and processes < 1:
-        raise UserError(f"--processes must be a whole number of at least 1, not {processes}.")
-    if json is not None and (json.is_dir() or not json.absolute().parent.is_dir()):
-        raise UserError(f"{json} is not a file in an existing folder; choose another --json.")
+    check_minimum(processes=(processes, 1))
+    if json is not None:
+        check_writable(json)
     from nemesis.data import replay_import
 
     with _progress_bar() as bar:
@@ -72,7 +69,7 @@ def import_replays(
             progress=progress,
         )
     if json is not None:
-        json.write_text(json_format.dumps(report.figures(), indent=2) + "\n", encoding="utf-8")
+        write_json(json, report.figures())
     _print(report)
 
 

@@ -1,16 +1,44 @@
-"""Atomic file writes that survive a power failure."""
+"""Atomic file writes that survive a power failure, and that fail in a sentence."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from nemesis.core.errors import UserError
+
+
+class WriteError(UserError):
+    """A file that cannot be written; the message says why."""
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        taken = isinstance(error, FileExistsError | NotADirectoryError)
+        reason = f"{path.parent} is not a folder" if taken else error.strerror or str(error)
+        super().__init__(f"{path} cannot be written: {reason}. Name another place, or free or repair the disk.")
 
 
 def replace_file(path: Path, text: str) -> None:
     """Write a file atomically: readers see the old text or the new one, even after a power failure."""
+    with replacement(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def replacement(path: Path) -> Iterator[Path]:
+    """Yield a path to write to; the file there then replaces the one at `path` atomically, or nothing of it remains."""
     temporary = path.with_name(f".tmp-{path.name}")
-    temporary.write_text(text, encoding="utf-8")
-    sync(temporary)
-    temporary.replace(path)
-    sync(path.parent)
+    try:
+        try:
+            yield temporary
+            sync(temporary)
+            temporary.replace(path)
+            sync(path.parent)
+        except BaseException:
+            with suppress(OSError):  # of a folder that cannot be written to
+                temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise WriteError(path, error) from error
 
 
 def sync(path: Path) -> None:

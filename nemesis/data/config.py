@@ -16,12 +16,15 @@ def _weighted(value: Any) -> Any:
         return value
     weighted: dict[Any, Any] = {}
     for entry in value:
-        if isinstance(entry, Mapping) and {"path"} <= entry.keys() <= {"path", "weight"}:
-            weighted[entry["path"]] = entry.get("weight", 1.0)
-        elif isinstance(entry, str):
-            weighted[entry] = 1.0
+        if isinstance(entry, str):
+            path, weight = entry, 1.0
+        elif isinstance(entry, Mapping) and {"path"} <= entry.keys() <= {"path", "weight"}:
+            path, weight = entry["path"], entry.get("weight", 1.0)
         else:
             return value
+        if path in weighted:
+            raise ValueError(f"{path} is given twice; give it once, with a larger weight")
+        weighted[path] = weight
     return weighted
 
 

@@ -1,5 +1,7 @@
 """Writes datasets: complete shards of a bounded size, and the card at the end."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -41,21 +43,27 @@ class DatasetWriter:
         self._options = options or {}
         self._kind = Kind.of(spec)
         self._limits = shard_decisions, min(row_group_decisions, shard_decisions)
-        self._lock = FileLock(_created(path) / "lock", thread_local=False)
-        try:
-            self._lock.acquire(timeout=0)
-        except Timeout:
-            raise DatasetError(f"{path} is being written by another process; wait, or name another folder.") from None
+        self._shards: list[Shard] = []
         self._open: ShardFile | None = None
         self._pending: list[Episodes] = []  # of the next row group
         self._pending_decisions = 0
         self._written = 0  # decisions of the open shard
+        self._lock = FileLock(path / "lock", thread_local=False)
+        self._new: list[Path] = []  # folders and the lock, if they were not there before
         try:
+            self._new = _missing(path / "lock")
+            path.mkdir(parents=True, exist_ok=True)
+            self._lock.acquire(timeout=0)
             _check_folder(path, add)
             self._shards = [self._checked(file) for file in shard_paths(path)]
             self.sources = set().union(*(shard.sources() for shard in self._shards))
+        except Timeout:
+            raise DatasetError(f"{path} is being written by another process; wait, or name another folder.") from None
+        except OSError as error:
+            self._release()
+            raise DatasetError(f"{path} cannot be written to ({error.strerror}); name another --out.") from error
         except BaseException:
-            self._lock.release()
+            self._release()
             raise
         self._next = max((shard_number(shard.path) for shard in self._shards), default=-1) + 1
 
@@ -102,6 +110,14 @@ class DatasetWriter:
             self._open.abandon()
             self._open = None
         (self.path / _TEMPORARY).unlink(missing_ok=True)
+        self._release()
+
+    def _release(self) -> None:
+        """End writing; of a dataset without any shard, nothing new remains."""
+        if not self._shards:
+            for path in reversed(self._new):
+                with suppress(OSError):
+                    path.rmdir() if path.is_dir() else path.unlink()
         self._lock.release()
 
     def _check(self, episodes: Episodes) -> None:
@@ -145,9 +161,10 @@ class DatasetWriter:
     def _write_row_group(self) -> None:
         if not self._pending:
             return
-        if self._open is None:
-            self._open = ShardFile(self.path / _TEMPORARY, self._kind, self._options)
-        self._open.write(concatenate(self._pending))
+        with self._disk_errors():
+            if self._open is None:
+                self._open = ShardFile(self.path / _TEMPORARY, self._kind, self._options)
+            self._open.write(concatenate(self._pending))
         self._written += self._pending_decisions
         self._pending, self._pending_decisions = [], 0
 
@@ -155,15 +172,26 @@ class DatasetWriter:
         self._write_row_group()
         if self._open is None:
             return
-        self._open.close()
-        self._open = None
         target, temporary = shard_path(self.path, self._next), self.path / _TEMPORARY
-        sync(temporary)
-        temporary.rename(target)
-        sync(self.path)
+        with self._disk_errors():
+            self._open.close()
+            self._open = None
+            sync(temporary)
+            temporary.rename(target)
+            sync(self.path)
         self._shards.append(open_shard(target))
         self._next += 1
         self._written = 0
+
+    @contextmanager
+    def _disk_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise DatasetError(
+                f"{self.path} cannot be written to ({error.strerror or error}); free or repair the disk, then go on "
+                "with --add."
+            ) from error
 
 
 def _portions(episodes: Episodes, limit: int) -> list[Episodes]:
@@ -178,12 +206,9 @@ def _portions(episodes: Episodes, limit: int) -> list[Episodes]:
     return parts
 
 
-def _created(path: Path) -> Path:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DatasetError(f"{path} cannot be created ({error.strerror}); name another --out.") from error
-    return path
+def _missing(path: Path) -> list[Path]:
+    """Return what does not exist yet of a path: its highest folder first, itself last."""
+    return [one for one in (*reversed(path.parents), path) if not one.exists()]
 
 
 def _check_folder(path: Path, add: bool) -> None:

@@ -4,21 +4,22 @@ An entrant is a policy (a run, a checkpoint, a policy file, shipped:NAME), a scr
 function as module:attribute, or a player over a server. A game family registers the latter with a name prefix.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from nemesis.core.config import build_config
+from nemesis.core.config import build_config, override_paths
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
 from nemesis.core.plugins import ImportPermission
-from nemesis.games.config import GameConfig
+from nemesis.games.config import GameConfig, family_settings
 from nemesis.play.matches import Score
 from nemesis.play.players import Player
 from nemesis.play.policy_players import PlayOptions, open_policy_player
 from nemesis.play.scripted import open_opponent, opponent_names
-from nemesis.storage.policies import SHIPPED, find_policy, policy_path
+from nemesis.storage.policies import DEFAULT_WEIGHTS, SHIPPED, SavedPolicy, find_policy, policy_path
 
 
 class RemotePlayers(Protocol):
@@ -68,21 +69,24 @@ def open_entrants(
     options: PlayOptions = PlayOptions(),  # noqa: B008 (frozen)
     remote_players: Sequence[RemotePlayers] = (),
 ) -> Entrants:
-    """Open the game of all entrants. Its settings are those of the runs, with the overrides on top."""
+    """Open the game of all entrants. Its settings are those of the runs, which must agree, or else the overrides."""
     if repeated := {name for name in names if names.count(name) > 1}:
         raise UserError(f"{min(repeated)} is given twice; name each player once.")
     imports: ImportPermission = options.allow_imports or frozenset([game] if game else ())
     options = replace(options, allow_imports=imports)
-    config: dict[str, Any] = {}
-    for name in names:
-        if _remote(name, remote_players) is None and is_policy(name):
-            saved = find_policy(name, allow_imports=imports)
-            game = game or saved.game
-            if saved.game != game:
-                raise UserError(f"{saved.path} plays {saved.game}, not {game}.")
-            config = {**saved.game_config().model_dump(mode="json"), **config}
+    policies = [
+        find_policy(name, allow_imports=imports)
+        for name in names
+        if _remote(name, remote_players) is None and is_policy(name)
+    ]
+    for saved in policies:
+        game = game or saved.game
+        if saved.game != game:
+            raise UserError(f"{saved.path} plays {saved.game}, not {game}.")
+    _check_options(options, policies)
     if game is None:
         raise UserError("Name the game with --game FAMILY:GAME; none of the players determines it.")
+    config = _common_settings(policies, overrides)
     opened = build_config(GameConfig, {**config, "game": game}, overrides).open_game()
     for name in names:
         if remote := _remote(name, remote_players):
@@ -95,6 +99,56 @@ def open_entrants(
 def is_policy(name: str) -> bool:
     """Return whether a name refers to a policy: it exists on disk, or looks like a path."""
     return name.startswith(SHIPPED) or "/" in name or Path(name).exists()
+
+
+def _check_options(options: PlayOptions, policies: Sequence[SavedPolicy]) -> None:
+    """Raise if an option would change nothing."""
+    if options.style and not policies:
+        raise UserError("--temperature and --top-p are for policies, and none of the players is one; leave them out.")
+    if options.weights != DEFAULT_WEIGHTS and not any(saved.checkpoint for saved in policies):
+        raise UserError("--last is for runs and checkpoints, and none of the players is one; leave it out.")
+
+
+def _common_settings(policies: Sequence[SavedPolicy], overrides: Sequence[str]) -> dict[str, Any]:
+    """Return the settings of the game that all runs have; a file has none."""
+    decided = set(override_paths(overrides))
+    common: dict[str, Any] = {}
+    first: SavedPolicy | None = None
+    for saved in policies:
+        if saved.checkpoint is None:
+            continue
+        config = saved.game_config().model_dump(mode="json")
+        if first is None:
+            common, first = config, saved
+        different = [
+            (path, json.dumps(ours), json.dumps(theirs))
+            for path, ours, theirs in _differences(common, config)
+            if path not in decided and not _is_technical(path)
+        ]
+        if different:
+            listed = ", ".join(f"{path} is {ours} and {theirs}" for path, ours, theirs in different)
+            remedy = " ".join(f"{path}={ours}" for path, ours, _ in different)
+            raise UserError(
+                f"{first.path} and {saved.path} were trained with different settings of the game: {listed}. Say which "
+                f"are used for all players, such as {remedy}."
+            )
+    return common
+
+
+def _differences(ours: Mapping[str, Any], theirs: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Yield the path of every setting in which two configs differ, and both values."""
+    for name in {**ours, **theirs}:
+        one, other = ours.get(name), theirs.get(name)
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            yield from _differences(one, other, f"{above}{name}.")
+        elif one != other:
+            yield f"{above}{name}", one, other
+
+
+def _is_technical(path: str) -> bool:
+    """Return whether a setting does not affect the matches."""
+    family, _, name = path.partition(".")
+    return name in getattr(family_settings().get(family), "technical", ())
 
 
 def _remote(name: str, remote_players: Sequence[RemotePlayers]) -> RemotePlayers | None:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from nemesis.core.errors import UserError
+from nemesis.core.files import WriteError
 from nemesis.core.game import Game, MatchPool, ReplayPool, Results, is_counted
 from nemesis.play.matches import play, side_of_first
 from nemesis.play.players import PolicyPlayer
@@ -42,7 +43,10 @@ def save_replays(
         for row in np.flatnonzero(is_counted(ended.end_reason)):
             side = side_of_first(ended.match[row])
             names = (opponent, _POLICY) if side else (_POLICY, opponent)
-            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise WriteError(folder, error) from error
             path = pool.save_replay(int(ended.match[row]), folder, names)
             saved.append(SavedReplay(path, float(ended.returns[row, side])))
 

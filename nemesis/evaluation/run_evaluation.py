@@ -1,5 +1,6 @@
 """The evaluation of a run's policy: its strength, and its accuracy on validation data."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,6 +34,7 @@ BEST = "best.safetensors"
 _AVERAGE = "_average"
 _RATING_MATCHES = 512  # per pair of references
 _REPLAYS = 4  # saved at the end of a run
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,4 +150,9 @@ class RunEvaluator:
         """The episodes of the validation split, read when they are first needed."""
         data = self._settings.data
         report("Reading the validation split")
-        return read_split(data, self._game) if data.sources and data.validation else []
+        parts = read_split(data, self._game) if data.sources and data.validation else []
+        if parts and not any(part.known is None or part.known.any() for part in parts):
+            _log.warning(
+                "The validation split has no labelled decisions, so no accuracy is measured and no best policy is kept."
+            )
+        return parts

@@ -1,15 +1,17 @@
 """Accuracy and calibration of a policy on the validation split, which it never learned from.
 
 Actions: top-1, top-3 and top-5 accuracy, over all decisions and by kind of decision, and the cross-entropy. The best
-policy of a run is the one with the highest top-1 accuracy. Decisions with one legal action do not count.
+policy of a run is the one with the highest top-1 accuracy. Decisions with one legal action do not count. What has no
+decision to measure is nan, and is not among the metrics.
 
 Results, of episodes that were played to their end: the value is read as a probability of winning. The Brier score is
 its mean squared error. The calibration error is the mean distance between it and the observed share of wins, by bins.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -55,12 +57,15 @@ class Validation:
     def calibration_error(self) -> float:
         """The mean distance of predicted from observed."""
         total = sum(one.decisions for one in self.calibration)
-        return sum(abs(one.predicted - one.observed) * one.decisions for one in self.calibration) / total
+        distance = sum(abs(one.predicted - one.observed) * one.decisions for one in self.calibration)
+        return distance / total if total else math.nan
 
     def accuracy_interval(self, kind: str = ALL) -> tuple[float, float]:
         """Return the 95 % interval of the top-1 accuracy, by a bootstrap over battles."""
         correct, decisions = self.battles[kind]
         count = len(correct)
+        if not count:
+            return math.nan, math.nan
         drawn = np.random.default_rng(0).multinomial(count, np.full(count, 1 / count), size=_RESAMPLES)
         low, high = np.quantile(drawn @ correct / np.maximum(drawn @ decisions, 1), (0.025, 0.975))
         return float(low), float(high)
@@ -71,12 +76,13 @@ class Validation:
             for top in TOP
             for kind, by_top in self.accuracy.items()
         }
-        return {
+        values = {
             f"{PREFIX}loss": self.loss,
             f"{PREFIX}brier_error": self.brier_error,
             f"{PREFIX}calibration_error": self.calibration_error,
             **accuracies,
         }
+        return {name: value for name, value in values.items() if not math.isnan(value)}
 
 
 def policy_predictor(policy: Policy, device: torch.device, sequence_length: int) -> Predictor:
@@ -110,10 +116,10 @@ def validate(predict: Predictor, parts: Sequence[Trajectories], game: Game) -> V
     kinds = {ALL: np.ones(len(rank), dtype=np.bool_)} | {name: own for name, own in kinds.items() if own.any()}
     predicted, observed = np.concatenate(probability), np.concatenate(won)
     return Validation(
-        loss=float(np.concatenate([one.loss for one in measured]).mean()),
-        accuracy={name: {top: float((rank[own] < top).mean()) for top in TOP} for name, own in kinds.items()},
+        loss=_mean(np.concatenate([one.loss for one in measured])),
+        accuracy={name: {top: _mean(rank[own] < top) for top in TOP} for name, own in kinds.items()},
         decisions={name: int(own.sum()) for name, own in kinds.items()},
-        brier_error=float(np.square(predicted - observed).mean()),
+        brier_error=_mean(np.square(predicted - observed)),
         calibration=_calibration(predicted, observed),
         battles={name: _by_battle(rank[own] == 0, battle[own]) for name, own in kinds.items()},
     )
@@ -140,6 +146,10 @@ def _measure_actions(part: Trajectories, log_probs: FloatArray, game: Game, firs
         battle=first_battle + np.repeat(part.match, part.lengths)[rows],
         kinds=dict(game.phases(part.view[rows], action)) if isinstance(game, PhasedGame) else {},
     )
+
+
+def _mean(values: npt.NDArray[Any]) -> float:
+    return float(values.mean()) if len(values) else math.nan
 
 
 def _by_battle(correct: BoolArray, battle: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -1,13 +1,13 @@
 """The settings that say which game is played: its name, and the settings of the families by their names."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import Field, create_model
+from pydantic import Field, create_model, model_validator
 
 from nemesis.core.plugins import import_attribute
 from nemesis.core.settings import Settings
-from nemesis.games.registry import families, is_imported, open_game
+from nemesis.games.registry import families, family_of, is_imported, open_game
 
 if TYPE_CHECKING:
     from nemesis.core.game import Game
@@ -22,6 +22,19 @@ class _GameConfig(Settings):
         + "; or module:attribute for a game outside the package"
     )
     game_settings: dict[str, Any] = Field({}, description="settings of a game that is named as module:attribute")
+
+    @model_validator(mode="after")
+    def _settings_fit(self) -> Self:
+        """Refuse settings that opening the game would ignore."""
+        family = family_of(self.game)
+        if family and self.game_settings:
+            raise ValueError(f"game_settings are for games that are named as module:attribute, not for {self.game}")
+        for name, model in family_settings().items():
+            own, default = getattr(self, name), model()
+            if own != default and (family is None or family.name != name):
+                changed = [f"{name}.{key}" for key in model.model_fields if getattr(own, key) != getattr(default, key)]
+                raise ValueError(f"{', '.join(changed)} has no effect on {self.game}; leave it out")
+        return self
 
     def open_game(self) -> "Game":
         settings = {name: getattr(self, name) for name in family_settings()}

@@ -14,7 +14,7 @@ from nemesis.policies.build import choose_device
 from nemesis.policies.ensemble import Ensemble
 from nemesis.policies.play_style import PlayStyle
 from nemesis.policies.policy import Policy
-from nemesis.storage.policies import Weights, find_policy, last_policies, policy_path
+from nemesis.storage.policies import DEFAULT_WEIGHTS, Weights, find_policy, last_policies, policy_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class PlayOptions:
 
     style: PlayStyle | None = None  # None: the style of the policy
     ensemble: int = 1
-    weights: Weights = "average"  # of checkpoints
+    weights: Weights = DEFAULT_WEIGHTS  # of checkpoints
     allow_imports: ImportPermission = False
 
 

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -16,11 +16,26 @@ _SUFFIX = ".yaml"
 
 
 class PresetError(UserError):
-    """A preset that does not exist or cannot be read."""
+    """A preset, or another YAML file of the user, that does not exist or cannot be read."""
+
+
+class _RepeatedKeyError(yaml.MarkedYAMLError):
+    """A mapping that has a key twice."""
 
 
 class _Loader(yaml.SafeLoader):
-    """A YAML loader that reads 3e-4 as a number, which YAML 1.1 reads as text."""
+    """A YAML loader that refuses repeated keys, and reads 3e-4 as a number, which YAML 1.1 reads as text."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        lines: dict[str, int] = {}  # of keys
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                line = key.start_mark.line + 1
+                if key.value in lines:
+                    problem = f"{key.value} is given twice, first in line {lines[key.value]}; give it once"
+                    raise _RepeatedKeyError(problem=problem, problem_mark=key.start_mark)
+                lines[key.value] = line
+        return super().construct_mapping(node, deep)
 
 
 _Loader.yaml_implicit_resolvers = {key: list(value) for key, value in yaml.SafeLoader.yaml_implicit_resolvers.items()}
@@ -43,18 +58,27 @@ def load_preset(name_or_path: str | Path) -> dict[str, Any]:
     """Return the settings of a preset, or of a YAML file."""
     file = _file(str(name_or_path))
     try:
-        content = _Loader(file.read_text(encoding="utf-8")).get_single_data()
+        text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise PresetError(f"{name_or_path} cannot be read: {reason}.") from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark else ""
-        raise PresetError(f"{name_or_path}{line}: not valid YAML, {getattr(error, 'problem', error)}.") from error
+    content = parse_yaml(text, name_or_path)
     if not isinstance(content, dict):
         kind = "empty" if content is None else f"a {type(content).__name__}"
         raise PresetError(f"{name_or_path} must contain settings as KEY: VALUE lines, but it is {kind}.")
     return content
+
+
+def parse_yaml(text: str, name: str | Path) -> Any:
+    """Return the content of a YAML file of this name that a person wrote."""
+    try:
+        return _Loader(text).get_single_data()
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a ValueError is a date such as 2024-99-99
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or " ".join(str(error).split())
+        what = problem if isinstance(error, _RepeatedKeyError) else f"not valid YAML, {problem}"
+        raise PresetError(f"{name}{line}: {what}.") from error
 
 
 def dump_yaml(mapping: Mapping[str, Any]) -> str:

@@ -29,6 +29,7 @@ from safetensors import SafetensorError
 
 from nemesis.core.errors import UserError
 from nemesis.core.files import sync
+from nemesis.storage.tensor_files import save_tensors
 
 FORMAT = 2
 _TEMPORARY = ".tmp-"
@@ -90,7 +91,7 @@ def save_checkpoint(
         _remove_temporary(temporary)
         temporary.mkdir()
         for name, group in tensors.items():
-            safetensors.torch.save_file(_plain(group), temporary / f"{name}.safetensors")
+            save_tensors(temporary / f"{name}.safetensors", group)
         _write(temporary / "state.json", json.dumps({"update": update, "state": dict(state)}, indent=2) + "\n")
         _write(temporary / "config.yaml", yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
         files = {
@@ -105,7 +106,7 @@ def save_checkpoint(
         sync(root)
         if replaced is not None:
             shutil.rmtree(replaced)
-    except (OSError, SafetensorError) as error:
+    except OSError as error:
         shutil.rmtree(temporary, ignore_errors=True)
         raise CheckpointError(
             f"The checkpoint {target} could not be written ({error}); free or repair the disk, then resume the run."
@@ -216,19 +217,6 @@ def _checked_files(path: Path) -> list[str]:
         except OSError as error:
             raise CheckpointError(f"{path} is damaged: {name} cannot be read ({error.strerror}).") from error
     return list(files)
-
-
-def _plain(group: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Return the tensors as safetensors requires them: on the CPU, contiguous, without shared storage."""
-    plain: dict[str, torch.Tensor] = {}
-    storages: set[int] = set()
-    for name, tensor in group.items():
-        copy = tensor.detach().cpu().contiguous()
-        if copy.untyped_storage().data_ptr() in storages:
-            copy = copy.clone()
-        storages.add(copy.untyped_storage().data_ptr())
-        plain[name] = copy
-    return plain
 
 
 def _write(path: Path, text: str) -> None:

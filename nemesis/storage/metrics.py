@@ -11,6 +11,7 @@ import logging
 import math
 import os
 import secrets
+import sys
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -23,6 +24,7 @@ from nemesis.storage.config import TrackingConfig
 from nemesis.storage.run_directory import RunDirectory, RunError
 
 _RESERVED_KEYS = ("update", "seconds", "time")
+_WANDB_TIMEOUT = 20.0  # seconds, unless the environment says otherwise
 _log = logging.getLogger(__name__)
 
 
@@ -126,12 +128,15 @@ def _open_tensorboard(path: Path, resumed_update: int | None) -> Any:
 
 
 def _open_wandb(path: Path, project: str) -> Any:
+    """Open a run of Weights & Biases; without a connection, one that is recorded on disk and uploaded later."""
     import wandb  # noqa: PLC0415  an extra
 
     identifier = path / "wandb-run.txt"  # so that a resumed run continues the same W&B run
     if not identifier.exists():
         replace_file(identifier, secrets.token_hex(8) + "\n")
-    try:
+    waiting = {} if "WANDB_INIT_TIMEOUT" in os.environ else {"init_timeout": _WANDB_TIMEOUT}
+
+    def init(**mode: str) -> Any:
         return wandb.init(
             project=project,
             name=path.absolute().name,
@@ -139,10 +144,25 @@ def _open_wandb(path: Path, project: str) -> Any:
             resume="allow",
             dir=path,
             config=RunDirectory.config_of(path),
-            settings=wandb.Settings(silent=True, console="off"),  # only the display writes to the terminal
+            settings=wandb.Settings(silent=True, console="off", **waiting),  # only the display writes to the terminal
+            **mode,
         )
-    except wandb.Error as error:
+
+    try:
+        return init()
+    except (wandb.Error, TimeoutError) as error:
         reason = " ".join(str(error).split())
-        raise RunError(
-            f"Weights & Biases did not start ({reason}); log in with `wandb login` or set WANDB_MODE=offline."
-        ) from error
+        unreachable = isinstance(error, wandb.errors.CommError | TimeoutError)
+        if not unreachable or isinstance(error, wandb.errors.AuthenticationError):
+            raise RunError(
+                f"Weights & Biases did not start ({reason}); log in with `wandb login` or set WANDB_MODE=offline."
+            ) from error
+    wandb.teardown()  # its process still has the run that did not start
+    offline = init(mode="offline")
+    sentence = (
+        f"Weights & Biases cannot be reached ({reason}), so the run is recorded on disk; upload it later with "
+        f"`wandb sync {Path(offline.dir).parent}`."
+    )
+    _log.warning(sentence)
+    print(f"Warning: {sentence}", file=sys.stderr, flush=True)  # the display is not open yet
+    return offline

@@ -7,7 +7,7 @@ record and the shape of every tensor before it loads them, and says in a sentenc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
@@ -31,6 +31,9 @@ _SHIPPED_FOLDER = Path(__file__).parent.parent / "shipped"
 
 Weights: TypeAlias = Literal["average", "last"]
 """Which weights of a checkpoint: the averaged ones (EMA), or those of the last update. A file has only one kind."""
+
+DEFAULT_WEIGHTS: Weights = "average"
+"""What everything that opens a checkpoint takes unless it is told otherwise; usually the stronger policy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class SavedPolicy:
             )
         return self.config
 
-    def load(self, game: Game, weights: Weights = "average") -> Policy:
+    def load(self, game: Game, weights: Weights = DEFAULT_WEIGHTS) -> Policy:
         """Return the policy, ready to play the game."""
         self.check(game)
         with torch.random.fork_rng(devices=[]):  # the first weights are drawn for nothing
@@ -171,14 +174,18 @@ def policy_path(name: str) -> Path:
     return path
 
 
-def load_policy(path: str | Path, average: bool = False, *, allow_imports: ImportPermission = False) -> Policy:
+def load_policy(
+    path: str | Path, weights: Weights = DEFAULT_WEIGHTS, *, allow_imports: ImportPermission = False
+) -> Policy:
     """Load a trained policy from a policy file, a checkpoint, or the newest valid checkpoint of a run.
 
-    Nothing but the file or folder is needed; shipped:NAME is one that comes with Nemesis. With `average`, the averaged
-    weights of a checkpoint are loaded instead of the last ones; a file has only one kind.
+    Nothing but the file or folder is needed; shipped:NAME is one that comes with Nemesis. Of a run or checkpoint, the
+    averaged weights are loaded, as by all commands, or the last ones with `weights="last"`.
     """
+    if weights not in get_args(Weights):
+        raise UserError(f"weights must be one of {', '.join(get_args(Weights))}, not {weights!r}.")
     saved = find_policy(path, allow_imports=allow_imports)
-    return saved.load(saved.game_config().open_game(), "average" if average else "last")
+    return saved.load(saved.game_config().open_game(), weights)
 
 
 def take_weights(

@@ -15,11 +15,12 @@ from torch import Tensor
 
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
-from nemesis.core.files import sync
+from nemesis.core.files import WriteError, replacement
 from nemesis.core.game import Game
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.play_style import DEFAULT_STYLE, PlayStyle
 from nemesis.policies.policy import Policy
+from nemesis.storage.tensor_files import save_tensors
 
 FORMAT = 2
 SUFFIX = ".safetensors"
@@ -55,16 +56,12 @@ def save_policy(
         "style": asdict(style),
         "about": about,
     }
-    weights = {name: tensor.detach().cpu().contiguous() for name, tensor in policy.state_dict().items()}
-    temporary = path.with_name(f".{path.name}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        safetensors.torch.save_file(weights, temporary, {_KEY: json.dumps(header)})
-        sync(temporary)
-        temporary.replace(path)
-    except (OSError, SafetensorError) as error:
-        temporary.unlink(missing_ok=True)
-        raise UserError(f"The policy {path} could not be written ({error}); free or repair the disk.") from error
+    except OSError as error:
+        raise WriteError(path, error) from error
+    with replacement(path) as temporary:
+        save_tensors(temporary, policy.state_dict(), {_KEY: json.dumps(header)})
 
 
 def read_header(path: Path) -> PolicyHeader:

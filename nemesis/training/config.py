@@ -204,8 +204,18 @@ class RunConfig(GameConfig):
                 raise ValueError("with data.sources no matches are played, so opponents and exploiters cannot be used")
             if self.collection.actors:
                 raise ValueError("with data.sources no matches are played, so set collection.actors=0")
+            if self.collection.segment:
+                raise ValueError("with data.sources no matches are played, so leave out collection.segment")
             if self.policy.opponent_model:
                 raise ValueError("policy.opponent_model needs opponent actions, which datasets do not contain")
+        return self
+
+    @model_validator(mode="after")
+    def _actors_fit(self) -> "RunConfig":
+        if self.collection.inference == "central" and not self.collection.actors:
+            raise ValueError(
+                "collection.inference=central is for actors; set collection.actors to the number of processes that play"
+            )
         return self
 
     @model_validator(mode="after")

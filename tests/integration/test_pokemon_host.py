@@ -76,6 +76,16 @@ def test_unreachable_registry_is_said_in_a_sentence(tmp_path, ready):
         node._install(found, tmp_path, development=False)
 
 
+def test_set_up_that_cannot_write_ends_in_a_sentence(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    node.installed_host.cache_clear()
+    assert node.main() == 1
+    assert "The Pokémon simulator cannot be installed in" in capsys.readouterr().err
+    assert "is full" in node._install_error("npm error code ENOSPC\nnpm error syscall write", tmp_path)
+
+
 def test_read_only_host_runs_from_a_copy_with_its_folders(tmp_path, monkeypatch):
     package = tmp_path / "host"
     shutil.copytree(node.HOST, package, ignore=shutil.ignore_patterns("node_modules"))
@@ -86,6 +96,7 @@ def test_read_only_host_runs_from_a_copy_with_its_folders(tmp_path, monkeypatch)
     monkeypatch.setattr(os, "access", lambda *_: False)
     copy = node._host_folder()
     assert copy.parent == node.cache_folder()
+    assert copy.stat().st_mode == copy.parent.stat().st_mode
 
     def sources(folder):
         found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())

@@ -209,8 +209,8 @@ def test_a_copied_checkpoint_is_all_that_is_needed_to_load_and_measure_a_policy(
     assert main(["evaluate", str(short_pair.resumed), "--json", str(figures)]) == 0
     measured = json.loads(figures.read_text())
     game = open_game("openspiel:kuhn_poker")
-    for average, name in ((False, "last"), (True, "average")):
-        policy = nemesis.load_policy(elsewhere, average=average)
+    for name in ("last", "average"):
+        policy = nemesis.load_policy(elsewhere, name)
         assert game.nash_conv(as_step_policy(policy, torch.device("cpu"))) == measured[f"nashconv_{name}"]
     assert measured["nashconv_last"] != measured["nashconv_average"]
     recorded = json.loads((short_pair.resumed / "metrics.jsonl").read_text().splitlines()[-1])

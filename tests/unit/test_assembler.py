@@ -1,7 +1,7 @@
 """The assembler: decisions of many matches, in the order of play, become episodes and segments of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -185,6 +185,14 @@ def test_truncated_matches_get_the_value_of_their_final_view(segment: int | None
             assert one.finals[-1] == (view_of(match, seat, FINAL), pytest.approx(value_of(match, seat, FINAL)))
         assert episodes[8, seat].pieces[-1][1:] == (True, earned)
         assert episodes[8, seat].finals[-1] == ([0.0, 0.0, 0.0], 0.0)
+
+
+def test_a_truncated_match_without_its_final_view_is_a_defect_of_the_game():
+    assembler = EpisodeAssembler(SIDES)
+    assembler.add(decided(6, 0))
+    assembler.end(replace(ended(6, EndReason.TIME_LIMIT), final=None))
+    with pytest.raises(ValueError, match=r"Match 6 was truncated, but Results\.final has no row for its seat 0"):
+        assembler.take()
 
 
 @pytest.mark.parametrize("segment", [None, SEGMENT])

@@ -6,10 +6,13 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from nemesis.core.config import ConfigError, FieldInfo, build_config, describe, json_schema
+from nemesis.core.config import ConfigError, build_config
+from nemesis.core.config_errors import OTHER_NAMES
+from nemesis.core.config_fields import FieldInfo, describe, json_schema
 from nemesis.core.errors import UserError
 from nemesis.core.schedule import Schedule
 from nemesis.presets import PresetError, dump_yaml, load_preset
+from nemesis.training.config import RunConfig
 
 
 class Settings(BaseModel):
@@ -104,8 +107,23 @@ def test_values_are_json_or_else_text(override: str, value: object):
     assert getattr(build(override), field) == value
 
 
-def test_the_last_of_two_overrides_of_one_key_wins():
-    assert build("updates=1", "updates=2").updates == 2
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [
+        (("updates=1", "updates=2"), "updates is given twice; give it once."),
+        (('collection={"slots": 4}', "collection.slots=8"), "collection.slots is given twice; give it once."),
+        (("parameters=null", 'parameters={"a": 1}'), "parameters is given twice; give it once."),
+        (('parameters={"a": 1, "a": 2}',), 'parameters: "a" is given twice in its value; give it once.'),
+    ],
+)
+def test_a_setting_is_given_once(overrides: tuple[str, ...], sentence: str):
+    assert sentence in problems(*overrides)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_group_and_what_is_below_it_come_in_any_order(order: int):
+    config = build(*["learner.clip=0.1", 'learner={"algorithm": "ppo", "learning_rate": 1e-3}'][::order])
+    assert config.learner == Ppo(clip=0.1, learning_rate=Schedule(start=1e-3, end=1e-3))
 
 
 @pytest.mark.parametrize("preset", [{}, {"learner": {"algorithm": "rnad", "learning_rate": 3e-4}}])
@@ -187,6 +205,29 @@ def test_another_algorithm_does_not_hide_a_misspelt_key_of_the_preset():
 )
 def test_a_problem_is_one_sentence(override: str, sentence: str):
     assert problems(override) == [sentence]
+
+
+@pytest.mark.parametrize(
+    ("override", "ours"),
+    [
+        ("learner.gamma=0.9", "learner.discount here: γ of the returns."),
+        ("lr=1e-3", "learner.learning_rate here: "),
+        ("exploiter.learner.ent_coef=0.1", "exploiter.learner.entropy_weight here: weight of the entropy bonus"),
+        ("learner.n-envs=8", "collection.slots here: concurrent matches per process."),
+        ("total_timesteps=1e6", "updates here: number of updates of the run."),
+        ("learner.tau=0.1", "learner.target_step here (a setting of offline): "),
+    ],
+)
+def test_a_name_of_another_library_is_translated(override: str, ours: str):
+    with pytest.raises(ConfigError) as caught:
+        build_config(RunConfig, {"game": "openspiel:kuhn_poker"}, [override])
+    assert str(caught.value).startswith(f"{override.partition('=')[0]} is called {ours}")
+
+
+def test_names_of_other_libraries_stand_for_one_setting_that_exists():
+    assert OTHER_NAMES.keys() <= {setting.path for setting in describe(RunConfig)}
+    names = [name for others in OTHER_NAMES.values() for name in others.split()]
+    assert len(set(names)) == len(names)
 
 
 def test_open_ranges_are_explained():
@@ -278,6 +319,9 @@ def test_yaml_keeps_order_and_values():
         ("game: kuhn\nlearner: [1\n", "line 3: not valid YAML"),
         ("- 1\n", "must contain settings as KEY: VALUE lines, but it is a list."),
         ("", "must contain settings as KEY: VALUE lines, but it is empty."),
+        ("game: kuhn\nupdates: 1\nupdates: 2\n", ", line 3: updates is given twice, first in line 2; give it once."),
+        ("learner:\n  clip: 1\n  clip: 2\n", ", line 3: clip is given twice, first in line 2; give it once."),
+        ("seed: 2024-99-99\n", "not valid YAML, month must be in 1..12."),
     ],
 )
 def test_a_broken_preset_file_is_named(tmp_path, content: str, sentence: str):

@@ -2,11 +2,14 @@
 
 import json
 from contextlib import closing
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from datasets import episodes, write
 from duel import Duel, register
 from episodes import KUHN, opened
 from rich.console import Console
@@ -108,6 +111,20 @@ def test_the_policy_with_the_best_accuracy_is_kept(dataset: Path, tmp_path: Path
     assert main(["evaluate", str(tmp_path / BEST), "random", "--matches", "20"]) == 0
 
 
+def test_without_labelled_decisions_no_policy_is_the_best(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    whole = episodes()
+    write(tmp_path / "unlabelled", replace(whole, action=np.full_like(whole.action, -1)))
+    overrides = ["game=openspiel:leduc_poker", "learner.algorithm=bc", "data.validation=0.5"]
+    with closing(Run(config(tmp_path / "unlabelled", *overrides), tmp_path)) as run:
+        values = run.evaluate()
+        run.evaluator.keep_best(tmp_path, run.policy, run.average, 0, [(0, values)])
+    assert SCORE not in values
+    assert not (tmp_path / BEST).exists()
+    assert [record.message for record in caplog.records] == [
+        "The validation split has no labelled decisions, so no accuracy is measured and no best policy is kept."
+    ]
+
+
 def test_a_policy_of_data_starts_a_run_as_a_whole_or_in_parts(dataset: Path, tmp_path: Path):
     settings = config(dataset, "learner.algorithm=offline", "policy.action_values=true", "data.validation=0.3")
     train(settings, tmp_path / "first", quiet())
@@ -163,13 +180,15 @@ def test_a_dataset_of_another_game_is_refused(dataset: Path, tmp_path: Path):
     [
         ("opponents.shares.past=0.2", "so opponents and exploiters cannot be used"),
         ("collection.actors=2", "collection.actors=0"),
+        ("collection.segment=4", "leave out collection.segment"),
         ('data.sources={"a":0}', "data.sources must be"),
+        ("data.sources=a,b,a", "data.sources: a is given twice; give it once, with a larger weight"),
         ("data.validation=1", "data.validation must be"),
     ],
 )
-def test_settings_that_do_not_go_together_are_named(dataset: Path, override: str, sentence: str):
+def test_settings_that_do_not_go_together_are_named(override: str, sentence: str):
     with pytest.raises(ConfigError, match=sentence):
-        config(dataset, override)
+        build_config(RunConfig, SETTINGS | {"data": {"sources": "a"}}, [override])
 
 
 def test_sources_can_be_written_in_several_ways():

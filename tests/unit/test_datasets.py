@@ -1,6 +1,7 @@
 """Datasets on disk: nothing is lost or half written, and errors say what is wrong."""
 
 import json
+import resource
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -197,6 +198,33 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(UserError, match="not part of a dataset"):
         DatasetWriter(tmp_path, SPEC)
+    assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_of_a_dataset_that_failed_before_its_first_shard_nothing_new_remains(tmp_path: Path):
+    (tmp_path / "old").mkdir()
+    for name in ("old", "old/new", "new/dataset"):
+        interrupt(tmp_path / name, episodes(), UserError)
+    assert [path.name for path in tmp_path.rglob("*")] == ["old"]
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    for name in ("file", "file/dataset", "x" * 300):
+        with pytest.raises(UserError, match=rf"{name} cannot be written to \(.*\); name another --out\."):
+            DatasetWriter(tmp_path / name, SPEC)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_full_disk_is_said_in_a_sentence(tmp_path: Path):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    part = episodes()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+    try:
+        with pytest.raises(UserError, match=r"cannot be written to .* free or repair the disk, then go on with --add"):
+            write(tmp_path, part)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def damage(path: Path, kind: str) -> None:

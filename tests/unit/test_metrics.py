@@ -115,8 +115,17 @@ def test_tensorboard_shows_each_update_once_after_a_resumption(run):
     assert [(event.step, event.value) for event in events.Scalars("loss/policy")] == [(1, 1.0), (2, 20.0)]
 
 
+@pytest.fixture
+def wandb():
+    """The library, which reads the environment once and anew after `teardown`."""
+    library = pytest.importorskip("wandb")
+    library.teardown()
+    yield library
+    library.teardown()
+
+
+@pytest.mark.usefixtures("wandb")
 def test_weights_and_biases_records_offline_into_the_run_directory(run, monkeypatch):
-    pytest.importorskip("wandb")
     monkeypatch.setenv("WANDB_MODE", "offline")
     tracking = TrackingConfig(tensorboard=False, wandb=True)
     identifiers = set()
@@ -128,6 +137,20 @@ def test_weights_and_biases_records_offline_into_the_run_directory(run, monkeypa
     records = list((run.path / "wandb").glob(f"offline-run-*/run-{identifier}.wandb"))
     assert records
     assert any(b"loss/policy" in record.read_bytes() for record in records)
+
+
+@pytest.mark.usefixtures("wandb")
+def test_without_a_connection_weights_and_biases_records_offline_and_says_how_to_upload(run, monkeypatch, capfd):
+    for name, value in {"BASE_URL": "http://127.0.0.1:9", "API_KEY": "0" * 40, "INIT_TIMEOUT": "1"}.items():
+        monkeypatch.setenv(f"WANDB_{name}", value)
+    monkeypatch.delenv("WANDB_MODE", raising=False)
+    with Metrics(run, TrackingConfig(tensorboard=False, wandb=True)) as metrics:
+        metrics.write(1, {"loss/policy": 0.5})
+    (folder,) = (run.path / "wandb").glob("offline-run-*")
+    (record,) = folder.glob("*.wandb")
+    assert b"loss/policy" in record.read_bytes()
+    for text in (capfd.readouterr().err, run.log_path.read_text()):
+        assert f"so the run is recorded on disk; upload it later with `wandb sync {folder}`." in text
 
 
 def test_a_missing_weights_and_biases_says_how_to_get_it(monkeypatch):

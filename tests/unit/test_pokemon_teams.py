@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -125,6 +126,27 @@ def test_bad_teams_are_listed_in_one_error(tmp_path):
     ]
 
 
+def test_files_and_entries_that_cannot_be_read_hide_no_others(tmp_path):
+    write(tmp_path, good=packed("Tauros"), empty="")
+    (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe")
+    (tmp_path / "lines.jsonl").write_text('{"team": "bad"}\n{\n{"team": "Jynx|"}\n')
+    (tmp_path / "entries.json").write_text('[{"team": "Jynx|"}, {"taem": "Jynx|"}]')
+    (tmp_path / "folder.txt").mkdir()
+    with pytest.raises(UserError) as error:
+        load_team_set("gen1ou", tmp_path, "all", accept)
+    entry = '  An entry must be an object with "team" and, optionally, "id".'
+    assert re.sub(r"JSON \(.*\)", "JSON", str(error.value)).splitlines() == [
+        f"6 of 9 teams of {tmp_path} cannot be used in gen1ou:",
+        *(f"{tmp_path / 'bytes.txt'}", "  It is not UTF-8 text."),
+        *(f"{tmp_path / 'empty.txt'}", "  It is empty."),
+        *(f"{tmp_path / 'entries.json'}, entry 2", entry),
+        *(f"{tmp_path / 'folder.txt'}", "  It is not a file that can be read."),
+        *(f"{tmp_path / 'lines.jsonl'}, line 1", "  bad is bad."),
+        *(f"{tmp_path / 'lines.jsonl'}, line 2", "  This is not JSON."),
+    ]
+    assert len(load_team_set("gen1ou", tmp_path, "all", accept, skip_invalid=True).packed) == 3
+
+
 def test_bad_teams_can_be_skipped_with_a_warning(tmp_path, caplog):
     write(tmp_path, good=packed("Tauros"), one="bad one")
     teams = load_team_set("gen1ou", tmp_path, "all", accept, skip_invalid=True)
@@ -203,8 +225,9 @@ def test_settings_of_a_folder_give_weights_and_names_held_out(tmp_path):
         ("held_out: 1.5", "held_out"),
         ("wieghts: {}", "wieghts"),
         ("- a list", "mapping"),
-        ("a: [", "not YAML"),
-        ("a: 2024-99-99", "not YAML"),
+        ("a: [", "set.yaml, line 1: not valid YAML"),
+        ("a: 2024-99-99", "not valid YAML"),
+        ("held_out: 0.1\nheld_out: 0.2", "set.yaml, line 2: held_out is given twice, first in line 1"),
         ("weights: {rain: 0}", "weight 0"),
     ],
 )
@@ -294,15 +317,15 @@ def test_team_that_is_too_long_or_not_unicode_is_not_sent_to_the_validator(tmp_p
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.jsonl", b"{", "line 1: this is not JSON"),
-        ("a.jsonl", b'{"team": 5}', 'line 1: an entry must be an object with "team"'),
+        ("a.jsonl", b"{", "line 1\n  This is not JSON"),
+        ("a.jsonl", b'{"team": 5}', 'line 1\n  An entry must be an object with "team"'),
         ("a.jsonl", b"[" * 200_000, "not JSON"),
         ("a.jsonl", b'{"team": "x", "n": ' + b"9" * 5000 + b"}", "not JSON"),
         ("a.json", b"nope", "not JSON"),
         ("a.jsonl.gz", b"not compressed", "cannot be read"),
         ("a.jsonl.gz", gzip.compress(b"{}" * 9000, mtime=0)[:30], "cannot be read"),
         ("a.txt", b"\xff\xfe\x00", "not UTF-8"),
-        ("a.txt", b"", "has no team"),
+        ("a.txt", b"", "It is empty"),
         ("a.txt", b"=== [gen9ou] x ===\n\nTauros\n", "has no team for gen1ou"),
     ],
 )

@@ -128,7 +128,7 @@ def test_a_run_is_exported_as_a_file_that_can_be_evaluated(tmp_path: Path, capfd
     file = tmp_path / "kuhn.safetensors"
     assert main(["export", str(tmp_path / "run"), str(file)]) == 0
     assert "kuhn_poker" in capfd.readouterr().out
-    expected = load_policy(tmp_path / "run", average=True).state_dict()
+    expected = load_policy(tmp_path / "run").state_dict()
     policy = find_policy(file).load(opened(KUHN))
     assert all(torch.equal(weights, expected[name]) for name, weights in policy.state_dict().items())
     assert read_header(file).about["update"] == 2
@@ -136,6 +136,40 @@ def test_a_run_is_exported_as_a_file_that_can_be_evaluated(tmp_path: Path, capfd
     assert all(torch.equal(weights, expected[name]) for name, weights in loaded.items())
     assert main(["evaluate", str(file), "--matches", "20"]) == 0
     assert "against random" in capfd.readouterr().out
+
+
+def saved_checkpoint(path: Path) -> Path:
+    config = build_config(RunConfig, {"game": f"openspiel:{LEDUC}", "policy": CONFIG.model_dump(mode="json")})
+    policy = build_policy(opened(LEDUC), CONFIG).state_dict()
+    state = {"view_version": opened(LEDUC).spec.view_version, "decisions": 7}
+    return save_checkpoint(path, 1, {"weights": policy, "average": policy}, state, config.model_dump(mode="json"))
+
+
+@pytest.mark.parametrize(
+    ("target", "sentence"),
+    [
+        ("folder", "folder already exists; name a new file, or remove it first."),
+        ("file", "file already exists; name a new file, or remove it first."),
+        ("file/x.safetensors", "x.safetensors cannot be written: "),
+        ("x" * 300, "x cannot be written: File name too long."),
+    ],
+)
+def test_an_export_overwrites_nothing_and_fails_in_a_sentence(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], target: str, sentence: str
+):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("mine")
+    assert main(["export", str(saved_checkpoint(tmp_path / "checkpoints")), str(tmp_path / target)]) == 2
+    assert sentence in capfd.readouterr().err
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_file_is_exported_again_but_has_one_kind_of_weights(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    first, second = str(tmp_path / "first.safetensors"), str(tmp_path / "second.safetensors")
+    assert main(["export", str(saved_checkpoint(tmp_path / "checkpoints")), first]) == 0
+    assert main(["export", first, second, "--last"]) == 2
+    assert "--last is for runs and checkpoints" in capfd.readouterr().err
+    assert main(["export", first, second]) == 0
 
 
 def test_a_policy_that_comes_with_nemesis_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

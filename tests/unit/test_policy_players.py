@@ -16,7 +16,7 @@ from nemesis.play.policy_players import PlayOptions, open_ensemble, open_policy_
 from nemesis.policies.build import build_policy
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.play_style import PlayStyle
-from nemesis.storage.policies import Weights, load_policy
+from nemesis.storage.policies import Weights, find_policy, load_policy
 from nemesis.storage.policy_files import save_policy
 from nemesis.training.config import RunConfig
 from nemesis.training.loop import train
@@ -42,16 +42,26 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_newest_checkpoints_play_as_one(run: Path, weights: Weights):
     ensemble = open_ensemble(run, opened(KUHN), PlayOptions(ensemble=2, weights=weights))
     for policy, update in zip(ensemble.policies, (4, 3), strict=True):
-        expected = load_policy(run / "checkpoints" / f"update-{update:08d}", average=weights == "average").state_dict()
+        expected = load_policy(run / "checkpoints" / f"update-{update:08d}", weights).state_dict()
         for name, tensor in policy.state_dict().items():
             torch.testing.assert_close(tensor, expected[name], rtol=0, atol=0)
+
+
+def test_everything_that_opens_a_run_takes_the_averaged_weights_by_default(run: Path):
+    average, last = load_policy(run, "average"), load_policy(run, "last")
+    player = open_policy_player(run, opened(KUHN), slots=2, seed=0, options=PlayOptions())
+    for policy in (load_policy(run), find_policy(run).load(opened(KUHN)), player._policy):
+        assert torch.equal(policy.heads.value.weight, average.heads.value.weight)
+        assert not torch.equal(policy.heads.value.weight, last.heads.value.weight)
+    with pytest.raises(UserError, match=r"^weights must be one of average, last, not 'best'\.$"):
+        load_policy(run, "best")  # type: ignore[arg-type]
 
 
 def test_a_damaged_checkpoint_is_skipped(run: Path, tmp_path: Path):
     other = Path(shutil.copytree(run, tmp_path / "run"))
     (other / "checkpoints" / "update-00000004" / "weights.safetensors").write_bytes(b"")
     ensemble = open_ensemble(other, opened(KUHN), PlayOptions(ensemble=2, weights="last"))
-    expected = load_policy(run / "checkpoints" / "update-00000003")
+    expected = load_policy(run / "checkpoints" / "update-00000003", "last")
     assert torch.equal(ensemble.policies[0].heads.value.weight, expected.heads.value.weight)
 
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 from duel import BREATH, Duel
 from episodes import CPU, LEDUC, build_policy, opened
+from test_assembler import PayingDuel
 
 from nemesis.cli import main
 from nemesis.core.errors import UserError
@@ -63,6 +64,15 @@ def test_every_match_that_counts_is_there_with_both_seats_and_its_result(tmp_pat
     ends = np.zeros(episodes.decisions, np.float32)
     ends[episodes.offsets[1:] - 1] = episodes.result
     np.testing.assert_array_equal(episodes.reward, ends)
+
+
+def test_rewards_per_decision_reach_what_learners_get(tmp_path: Path):
+    _, recorded = record(PayingDuel(), tmp_path, RandomPlayer(0), RandomPlayer(1))
+    trajectories = recorded.trajectories(version=0)
+    assert trajectories.reward is not None
+    for number, (first, last) in enumerate(zip(trajectories.offsets[:-1], trajectories.offsets[1:], strict=True)):
+        expected = [*trajectories.view[first + 1 : last, 2], 100 + trajectories.seat[number]]
+        assert trajectories.reward[first:last] == pytest.approx(expected)
 
 
 def test_actions_views_and_masks_belong_together(tmp_path: Path):

@@ -13,6 +13,7 @@ import pytest
 import torch
 from duel import Duel, register
 from rich.console import Console
+from test_assembler import PayingDuel
 
 from nemesis.cli import main
 from nemesis.core.config import ConfigError, build_config
@@ -282,7 +283,7 @@ def test_a_staleness_that_leaves_nothing_to_learn_from_is_said(duel: Duel, tmp_p
 def test_a_run_can_start_from_the_weights_of_another(duel: Duel, tmp_path: Path):  # noqa: ARG001
     trained(tmp_path / "first", "updates=4")
     run = Run(config(f"policy.init={tmp_path / 'first'}"), tmp_path / "second")
-    expected = load_policy(tmp_path / "first", average=True).state_dict()
+    expected = load_policy(tmp_path / "first").state_dict()
     for copy in (run.policy, run.learner.average):
         for name, weights in copy.state_dict().items():
             assert torch.equal(weights, expected[name]), name
@@ -294,6 +295,24 @@ def test_weights_of_another_shape_are_refused_by_name(duel: Duel, tmp_path: Path
     trained(tmp_path / "first", "updates=2")
     with pytest.raises(UserError, match=r"has another shape: .* Set policy"):
         Run(config(f"policy.init={tmp_path / 'first'}", change), tmp_path / "second")
+
+
+def test_a_checkpoint_of_another_shape_is_not_restored(duel: Duel, tmp_path: Path):  # noqa: ARG001
+    trained(tmp_path / "run", "updates=2")
+    with (
+        closing(Run(config("policy.width=24"), tmp_path / "other", new=False)) as run,
+        pytest.raises(UserError, match=r"update-00000002 has another shape: .* Set policy"),
+    ):
+        run.restore(find_checkpoint(tmp_path / "run"))
+
+
+def test_a_categorical_value_is_refused_in_a_game_that_pays_rewards(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    register(monkeypatch, PayingDuel())
+    with (
+        closing(Run(config("policy.value=categorical"), tmp_path)) as run,
+        pytest.raises(UserError, match=r"^duel:plain pays rewards per decision, .* use policy\.value=scalar\.$"),
+    ):
+        run.step()
 
 
 def test_a_run_that_started_from_another_resumes_without_it(duel: Duel, tmp_path: Path):  # noqa: ARG001

@@ -67,6 +67,20 @@ def test_unknown_actions_do_not_count():
     assert measured.accuracy["all"][1] == 1.0
 
 
+@pytest.mark.filterwarnings("error")
+def test_what_has_nothing_to_measure_is_not_a_number_and_no_metric():
+    part = won_or_lost(battles())
+    unlabelled = replace(part, known=np.zeros(part.decisions, np.bool_), action=np.full_like(part.action, -1))
+    measured = validate(perfect, [unlabelled], opened(LEDUC))
+    assert measured.decisions == {"all": 0}
+    assert np.isnan([measured.loss, *measured.accuracy["all"].values(), *measured.accuracy_interval()]).all()
+    assert measured.metrics().keys() == {"validation_brier_error", "validation_calibration_error"}
+    unfinished = replace(part, terminated=np.zeros(part.episodes, np.bool_))
+    measured = validate(perfect, [unfinished], opened(LEDUC))
+    assert np.isnan([measured.brier_error, measured.calibration_error]).all()
+    assert measured.metrics().keys() == {"validation_loss", SCORE, f"{SCORE}_top3", f"{SCORE}_top5"}
+
+
 def test_values_are_read_as_probabilities():
     part = won_or_lost(battles())
     share = float((np.repeat(part.result, part.lengths) > 0).mean())

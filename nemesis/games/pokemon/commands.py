@@ -22,13 +22,19 @@ def check(battle_format: str, /, *sources: str) -> int:
     """
     from nemesis.games.pokemon.formats import find_format
     from nemesis.games.pokemon.hosts.warm_hosts import WarmHosts
+    from nemesis.games.pokemon.teams.team_files import TeamError
     from nemesis.games.pokemon.teams.team_sets import problem_lines, validate_teams
 
     known = find_format(battle_format).id
     hosts = WarmHosts("bundled")
     all_valid = True
     for source in sources or (known,):
-        validated = validate_teams(known, source, hosts.check_teams)
+        try:
+            validated = validate_teams(known, source, hosts.check_teams)
+        except TeamError as error:
+            print(error)
+            all_valid = False
+            continue
         invalid = [each for each in validated if each.problems]
         print(f"{source}: {len(validated) - len(invalid)} of {len(validated)} teams are valid in {known}")
         for line in problem_lines(invalid):
@@ -44,7 +50,7 @@ def checks() -> list[tuple[str, str]]:
 
     try:
         node = find_node("bundled")
+        state = "ready" if is_installed() else "not installed yet; the first battle or `make` installs it"
     except UserError as error:
         return [("Pokémon simulator", str(error))]
-    state = "ready" if is_installed() else "not installed yet; the first battle or `make` installs it"
     return [("Pokémon simulator", f"{state}, Node {node_version(node)}")]

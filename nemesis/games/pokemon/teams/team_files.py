@@ -1,7 +1,7 @@
 """Reads teams from files: a paste, several pastes under headings (Showdown's backup), packed lines, or JSON.
 
-Files are untrusted. Their size is limited, and nothing in them is executed. Whether the teams are legal is left to the
-validator.
+Files are untrusted. Their size is limited, and nothing in them is executed. A file or an entry that cannot be read
+counts as a team with a problem, so that it hides no other. Whether the teams are legal is left to the validator.
 """
 
 import gzip
@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 from nemesis.core.errors import UserError
 
@@ -24,8 +24,6 @@ MAX_TEAM_BYTES = 64 << 10
 _HEADING_MARK = "==="
 _HEADING = re.compile(r"(?:\[(?P<format>[^\]]*)\])?(?P<name>.*)")  # between two marks
 _STORED_LINE = re.compile(r"^(?P<format>[a-z0-9-]+)\](?P<name>[^|]*)\|(?P<team>.*)$")
-
-_Entry: TypeAlias = tuple[str, str, str]  # position in the file, name, text
 
 
 class TeamError(UserError):
@@ -40,6 +38,16 @@ class WrittenTeam:
     file: str  # name without suffixes
     label: str  # its name in the file; the name of the file if it is the only one there
     source: str  # file and position, for messages
+    problem: str | None = None  # why it cannot be read, as a sentence; there is no text then
+
+
+class _Entry(NamedTuple):
+    """A part of a file."""
+
+    position: str
+    name: str
+    text: str
+    problem: str | None = None
 
 
 def read_teams(path: Path, battle_format: str) -> list[WrittenTeam]:
@@ -61,16 +69,16 @@ def read_text(file: Path) -> str:
     """Return the text of a regular file, decompressed if needed, within the size limit."""
     try:
         if not stat.S_ISREG(file.stat().st_mode):
-            raise TeamError(f"{file} is not a file that can be read.")
+            raise TeamError("It is not a file that can be read.")
         with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as opened:
             content = opened.read(_MAX_BYTES + 1)
         if len(content) > _MAX_BYTES:
-            raise TeamError(f"{file} holds more than {_MAX_BYTES >> 20} MB; split it into several files.")
+            raise TeamError(f"It holds more than {_MAX_BYTES >> 20} MB; split it into several files.")
         return content.decode("utf-8-sig")
     except (OSError, EOFError, zlib.error) as error:
-        raise TeamError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+        raise TeamError(f"It cannot be read: {getattr(error, 'strerror', None) or error}.") from error
     except UnicodeDecodeError as error:
-        raise TeamError(f"{file} is not UTF-8 text.") from error
+        raise TeamError("It is not UTF-8 text.") from error
 
 
 def printable(text: str) -> str:
@@ -79,44 +87,55 @@ def printable(text: str) -> str:
 
 
 def _read_file(file: Path, battle_format: str) -> Iterator[WrittenTeam]:
-    text = read_text(file)
     stem = _stem(file)
-    kind = _kind(file)
-    if kind == ".jsonl":
-        entries = _lines(file, text)
-    elif kind == ".json":
-        entries = _json(file, text)
-    elif any(_is_heading(line) for line in text.split("\n")):
-        entries = _under_headings(text, battle_format)
-    elif all("|" in line for line in text.split("\n") if line.strip()):
-        entries = _packed(text, battle_format)
-    else:
-        entries = iter([("", "", text)])
-    found = list(entries)
-    for position, name, team in found:
-        if len(found) == 1:
-            yield WrittenTeam(team, stem, stem, str(file))
+    try:
+        entries = list(_entries(_kind(file), read_text(file), battle_format))
+    except TeamError as error:
+        entries = [_Entry("", "", "", str(error))]
+    for position, name, text, problem in entries:
+        label = printable(name)
+        if len(entries) == 1:
+            where = position if problem else ""
+            yield WrittenTeam(text, stem, stem, ", ".join(filter(None, (str(file), where))), problem)
         else:
-            label = printable(name)
-            yield WrittenTeam(team, stem, label or position, ", ".join(filter(None, (str(file), position, label))))
+            source = ", ".join(filter(None, (str(file), position, label)))
+            yield WrittenTeam(text, stem, label or position, source, problem)
 
 
-def _lines(file: Path, text: str) -> Iterator[_Entry]:
+def _entries(kind: str, text: str, battle_format: str) -> Iterator[_Entry]:
+    if not text.strip():
+        raise TeamError("It is empty.")
+    if kind == ".jsonl":
+        yield from _lines(text)
+    elif kind == ".json":
+        yield from _json(text)
+    elif any(_is_heading(line) for line in text.split("\n")):
+        yield from _under_headings(text, battle_format)
+    elif all("|" in line for line in text.split("\n") if line.strip()):
+        yield from _packed(text, battle_format)
+    else:
+        yield _Entry("", "", text)
+
+
+def _lines(text: str) -> Iterator[_Entry]:
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             position = f"line {number}"
-            yield _entry(file, position, _parsed(file, line, position))
+            try:
+                yield _entry(position, _parsed(line))
+            except TeamError as error:
+                yield _Entry(position, "", "", str(error))
 
 
-def _json(file: Path, text: str) -> Iterator[_Entry]:
-    content = _parsed(file, text, "")
-    if isinstance(content, list) and content and all(_is_entry(entry) for entry in content):
+def _json(text: str) -> Iterator[_Entry]:
+    content = _parsed(text)
+    if isinstance(content, list) and any(_is_entry(entry) for entry in content):
         for number, entry in enumerate(content, start=1):
-            yield _entry(file, f"entry {number}", entry)
+            yield _entry(f"entry {number}", entry)
     elif _is_entry(content):
-        yield _entry(file, "", content)
+        yield _entry("", content)
     else:
-        yield "", "", text
+        yield _Entry("", "", text)
 
 
 def _under_headings(text: str, battle_format: str) -> Iterator[_Entry]:
@@ -126,7 +145,7 @@ def _under_headings(text: str, battle_format: str) -> Iterator[_Entry]:
         heading = _HEADING.fullmatch(lines[start].strip().strip("=").strip())
         team = "\n".join(lines[start + 1 : end]).strip()
         if heading and team and heading["format"] in (None, "", battle_format):
-            yield f"line {start + 1}", heading["name"].strip(), team
+            yield _Entry(f"line {start + 1}", heading["name"].strip(), team)
 
 
 def _is_heading(line: str) -> bool:
@@ -138,29 +157,27 @@ def _packed(text: str, battle_format: str) -> Iterator[_Entry]:
     for number, line in enumerate(text.split("\n"), start=1):
         stored = _STORED_LINE.match(line)  # the browser's storage format: format]name|packed team
         if stored and stored["format"] == battle_format:
-            yield f"line {number}", stored["name"], stored["team"]
+            yield _Entry(f"line {number}", stored["name"], stored["team"])
         elif line.strip() and not stored:
-            yield f"line {number}", "", line.strip()
+            yield _Entry(f"line {number}", "", line.strip())
 
 
 def _is_entry(value: object) -> bool:
     return isinstance(value, dict) and isinstance(value.get("team"), str | list)
 
 
-def _entry(file: Path, position: str, value: Any) -> _Entry:
+def _entry(position: str, value: Any) -> _Entry:
     if not _is_entry(value):
-        where = f"{file}, {position}" if position else str(file)
-        raise TeamError(f'{where}: an entry must be an object with "team" and, optionally, "id".')
+        return _Entry(position, "", "", 'An entry must be an object with "team" and, optionally, "id".')
     team = value["team"]
-    return position, str(value.get("id", "")), team if isinstance(team, str) else json.dumps(team)
+    return _Entry(position, str(value.get("id", "")), team if isinstance(team, str) else json.dumps(team))
 
 
-def _parsed(file: Path, text: str, position: str) -> Any:
+def _parsed(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        where = f"{file}, {position}" if position else str(file)
-        raise TeamError(f"{where}: this is not JSON ({error}).") from error
+        raise TeamError(f"This is not JSON ({error}).") from error
 
 
 def _is_team_file(file: Path) -> bool:

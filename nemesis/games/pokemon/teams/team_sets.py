@@ -12,7 +12,7 @@ A fraction is held out by a hash of each team's content, so that the split of a 
 import hashlib
 import json
 import logging
-import tempfile
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,6 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import yaml
 from pydantic import Field
 
 from nemesis.core.config import ConfigError, build_config
@@ -34,6 +33,7 @@ from nemesis.games.pokemon.teams.team_files import (
     read_teams,
     read_text,
 )
+from nemesis.presets import parse_yaml
 
 _log = logging.getLogger(__name__)
 
@@ -113,10 +113,10 @@ def load_team_set(
             raise TeamError(f"The fraction of teams that is held out must be at least 0 and below 1, not {held_out}.")
         settings = _SetFile(weights=settings.weights, held_out=float(held_out))
     teams = validate_teams(battle_format, source, validator)
-    _check_names(path, settings, teams)
     valid = [(team.written, team.packed) for team in teams if team.packed is not None]
     if len(valid) < len(teams):
         _report_invalid(path, battle_format, teams, skip_invalid and bool(valid))
+    _check_names(path, settings, teams)
     kept = [
         (written, packed)
         for written, packed in valid
@@ -141,9 +141,9 @@ def load_team_set(
 
 
 def validate_teams(battle_format: str, source: str | Path, validator: Validator) -> list[ValidatedTeam]:
-    """Return every team of a shipped set, a file or a folder with the validator's result."""
+    """Return every team of a shipped set, a file or a folder with the validator's result, or why it cannot be read."""
     written = read_teams(_path(source), battle_format)
-    validations = _validate(battle_format, [team.text for team in written], validator)
+    validations = _validate(battle_format, written, validator)
     return [ValidatedTeam(team, *validation) for team, validation in zip(written, validations, strict=True)]
 
 
@@ -180,11 +180,12 @@ def _settings(path: Path) -> _SetFile:
     try:
         if not file.is_file():
             return _SetFile()
-        content = yaml.safe_load(read_text(file))
+        text = read_text(file)
     except OSError as error:
         raise TeamError(f"{path} cannot be read: {error.strerror}.") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise TeamError(f"{file} is not YAML: {' '.join(str(error).split())}.") from error
+    except TeamError as error:
+        raise TeamError(f"{file}: {error}") from error
+    content = parse_yaml(text, file)
     if not isinstance(content, Mapping):
         raise TeamError(f"{file} must be a mapping of settings, such as held_out: 0.2.")
     try:
@@ -232,11 +233,11 @@ def _hash_to_unit_interval(packed: str) -> float:
     return int.from_bytes(digest[:8]) / 2.0**64
 
 
-def _validate(battle_format: str, texts: list[str], validator: Validator) -> list[_Validation]:
+def _validate(battle_format: str, teams: Sequence[WrittenTeam], validator: Validator) -> list[_Validation]:
     """Validate teams, or return the cached results of the same teams with the same simulator."""
-    rejected = {index: (None, (problem,)) for index, text in enumerate(texts) if (problem := _unsendable(text))}
-    indices = [index for index in range(len(texts)) if index not in rejected]
-    sent = [texts[index] for index in indices]
+    rejected = {index: (None, (problem,)) for index, team in enumerate(teams) if (problem := _unsendable(team))}
+    indices = [index for index in range(len(teams)) if index not in rejected]
+    sent = [teams[index].text for index in indices]
     cache = _cache_file(battle_format, sent)
     answers = _read_cache(cache, len(sent))
     if answers is None:
@@ -244,13 +245,15 @@ def _validate(battle_format: str, texts: list[str], validator: Validator) -> lis
         answers = [answer for part in parts for answer in validator(battle_format, part)]
         _write_cache(cache, answers)
     validations: dict[int, _Validation] = {**rejected, **dict(zip(indices, map(_parse_answer, answers), strict=True))}
-    return [validations[index] for index in range(len(texts))]
+    return [validations[index] for index in range(len(teams))]
 
 
-def _unsendable(text: str) -> str | None:
-    """Return why a text cannot be sent to the validator, or None."""
+def _unsendable(team: WrittenTeam) -> str | None:
+    """Return why a team cannot be sent to the validator, or None."""
+    if team.problem:
+        return team.problem
     try:
-        size = len(text.encode())
+        size = len(team.text.encode())
     except UnicodeEncodeError:
         return "The team has characters that are not valid Unicode."
     return f"The team is longer than {MAX_TEAM_BYTES >> 10} KB." if size > MAX_TEAM_BYTES else None
@@ -285,8 +288,8 @@ def _read_cache(file: Path, count: int) -> list[Mapping[str, Any]] | None:
 def _write_cache(file: Path, answers: Sequence[Mapping[str, Any]]) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False) as temporary:
-            json.dump(list(answers), temporary)
-        Path(temporary.name).replace(file)
+        temporary = file.with_suffix(f".{os.getpid()}")  # other processes may validate the same teams
+        temporary.write_text(json.dumps(list(answers)), encoding="utf-8")
+        temporary.replace(file)
     except OSError as error:
         _log.info("The validation of the teams is not cached: %s.", error)
