@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from nemesis.cli.status import output
 from nemesis.core.progress import report
-from nemesis.presets import dump_yaml, load_preset, preset_names, preset_summary
 
 if TYPE_CHECKING:
-    from nemesis.core.config_fields import FieldInfo
+    from nemesis.core.config import FieldInfo
     from nemesis.training.config import RunConfig
 
 
@@ -27,6 +26,8 @@ def show(preset: str, /, *overrides: str) -> None:
 
 def list_presets() -> None:
     """List the presets."""
+    from nemesis.presets import preset_names, preset_summary
+
     names = preset_names()
     width = max(map(len, names), default=0)
     for name in names:
@@ -39,8 +40,7 @@ def fields(prefix: str = "", /) -> None:
     Args:
         prefix: only settings that start with it, such as learner.magnet
     """
-    from nemesis.core.config import ConfigError
-    from nemesis.core.config_fields import describe
+    from nemesis.core.config import ConfigError, describe
     from nemesis.training.config import RunConfig
 
     settings = [setting for setting in describe(RunConfig) if setting.path.startswith(prefix)]
@@ -53,7 +53,7 @@ def fields(prefix: str = "", /) -> None:
 
 def schema() -> None:
     """Print the JSON schema of a config file, for editors."""
-    from nemesis.core.config_fields import json_schema
+    from nemesis.core.config import json_schema
     from nemesis.training.config import RunConfig
 
     print(json.dumps(json_schema(RunConfig), indent=2))
@@ -61,17 +61,18 @@ def schema() -> None:
 
 def resolve(preset: str, overrides: Sequence[str]) -> "RunConfig":
     """Return the config of a preset with overrides."""
-    settings = load_preset(preset)
     from nemesis.core.config import build_config
+    from nemesis.presets import load_preset
     from nemesis.training.config import RunConfig
 
-    return build_config(RunConfig, settings, overrides)
+    return build_config(RunConfig, load_preset(preset), overrides)
 
 
 def resolved_yaml(config: "RunConfig") -> str:
     """Return the config as YAML, with the size of its policy in the first line."""
     report("Importing PyTorch")
     from nemesis.policies.build import count_parameters
+    from nemesis.presets import dump_yaml
 
     settings: dict[str, Any] = config.model_dump(mode="json")
     return f"# policy: {count_parameters(config.open_game(), config.policy):,} parameters\n{dump_yaml(settings)}"

@@ -6,9 +6,8 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from nemesis.core.config import ConfigError, build_config
-from nemesis.core.config_errors import OTHER_NAMES
-from nemesis.core.config_fields import FieldInfo, describe, json_schema
+from nemesis.core.config import ConfigError, FieldInfo, build_config, describe, json_schema
+from nemesis.core.config.errors import OTHER_NAMES
 from nemesis.core.errors import UserError
 from nemesis.core.schedule import Schedule
 from nemesis.presets import PresetError, dump_yaml, load_preset

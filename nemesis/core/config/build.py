@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticUndefined
 
-from nemesis.core.config_errors import problem_sentence, shown
-from nemesis.core.config_fields import Group, default_of, group_of
+from nemesis.core.config.errors import problem_sentence, shown
+from nemesis.core.config.fields import Group, default_of, group_of
 from nemesis.core.errors import UserError
 
 M = TypeVar("M", bound=BaseModel)

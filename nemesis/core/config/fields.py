@@ -45,6 +45,32 @@ def describe(model: type[BaseModel]) -> list[FieldInfo]:
     return list(_describe(model, "", None))
 
 
+@dataclass(frozen=True, slots=True)
+class SettingName:
+    """The name of a setting, without what its value may be."""
+
+    path: str
+    description: str
+    only_for: tuple[str, ...] = ()  # the alternatives of a union that have it; empty: all
+
+
+def setting_names(model: type[BaseModel]) -> dict[str, SettingName]:
+    """Return the names of all settings below the model by path; much sooner than `describe`, which needs schemas."""
+    names: dict[str, SettingName] = {}
+    for name, field in model.model_fields.items():
+        group = group_of(field)
+        if group is None or Schedule in group.models.values():
+            names[name] = SettingName(name, field.description or "")
+            continue
+        below = {tag: setting_names(inner) for tag, inner in group.models.items()}
+        for path in dict.fromkeys(path for inner in below.values() for path in inner):
+            tags = tuple(tag for tag, inner in below.items() if path in inner)
+            description = below[tags[0]][path].description
+            only_for = () if len(tags) == len(below) else tags
+            names[f"{name}.{path}"] = SettingName(f"{name}.{path}", description, only_for)
+    return names
+
+
 def json_schema(model: type[BaseModel]) -> dict[str, Any]:
     """Return the JSON schema of what `build_config` accepts, including short forms."""
     schema = model.model_json_schema()

@@ -10,7 +10,7 @@ import pydantic
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
-from nemesis.core.config_fields import Group, describe, expected, group_of, property_of
+from nemesis.core.config.fields import Group, SettingName, expected, group_of, property_of, setting_names
 
 _VALUE_WIDTH = 60
 
@@ -142,30 +142,28 @@ def _unknown(model: type[BaseModel], place: _Place) -> str:
         if having:
             tags = [tag for tag, other in group.models.items() if other is place.owner]
             return f"{place.path} is a setting of {' and '.join(having)}, not of {' and '.join(tags)}."
-    if ours := _other_name(model, place):
-        return ours
+    if ours := _by_other_name(model, place, place.name.lower().replace("-", "_")):
+        here = place.owner_group is None or ours.path.rpartition(".")[2] in place.owner.model_fields
+        only_for = f" (a setting of {', '.join(ours.only_for)})" if ours.only_for and not here else ""
+        return f"{place.path} is called {ours.path} here{only_for}: {ours.description}."
     near = _nearest(place.name, place.owner.model_fields)
     if near is None:
-        anywhere = {setting.path.rpartition(".")[2]: setting.path for setting in reversed(describe(model))}
-        above, near = "", anywhere.get(_nearest(place.name, anywhere) or "")
+        anywhere = {path.rpartition(".")[2]: path for path in reversed(setting_names(model))}
+        theirs = _nearest(place.name, [*_OURS, *anywhere])
+        ours = _by_other_name(model, place, theirs or "")
+        above, near = "", ours.path if ours else anywhere.get(theirs or "")
     if near:
         return f"{place.path} is not a setting. Did you mean {above}{near}?"
     return f"{place.path} is not a setting. Settings there are {', '.join(place.owner.model_fields)}."
 
 
-def _other_name(model: type[BaseModel], place: _Place) -> str | None:
-    """Return a sentence about a name that another library gives to one of our settings."""
-    ours = _OURS.get(place.name.lower().replace("-", "_"), "")
-    name = ours.rpartition(".")[2]
-    beside = place.path.removesuffix(place.name) + name
-    settings = describe(model)
-    found = [one for one in settings if one.path == beside] or [one for one in settings if one.path == ours]
-    if not found:
+def _by_other_name(model: type[BaseModel], place: _Place, theirs: str) -> SettingName | None:
+    """Return our setting that another library gives this name, preferably one beside the place."""
+    ours = _OURS.get(theirs)
+    if ours is None:
         return None
-    here = place.owner_group is None or name in place.owner.model_fields
-    owners = [] if here else [tag for one in found for tag in one.only_for]
-    only_for = f" (a setting of {', '.join(owners)})" if owners else ""
-    return f"{place.path} is called {found[0].path} here{only_for}: {found[0].description}."
+    names = setting_names(model)
+    return names.get(place.path.removesuffix(place.name) + ours.rpartition(".")[2]) or names.get(ours)
 
 
 def _nearest(name: str, names: Iterable[str]) -> str | None:

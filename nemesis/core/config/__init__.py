@@ -1,0 +1,6 @@
+"""Configs: from settings to a validated model, sentences about what is wrong, and help about what there is."""
+
+from nemesis.core.config.build import ConfigError, build_config, override_paths
+from nemesis.core.config.fields import FieldInfo, describe, json_schema
+
+__all__ = ["ConfigError", "FieldInfo", "build_config", "describe", "json_schema", "override_paths"]
