@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from nemesis.core.files import replace_file
 from nemesis.storage.config import TrackingConfig
@@ -136,7 +136,7 @@ def _open_wandb(path: Path, project: str) -> Any:
         replace_file(identifier, secrets.token_hex(8) + "\n")
     waiting = {} if "WANDB_INIT_TIMEOUT" in os.environ else {"init_timeout": _WANDB_TIMEOUT}
 
-    def init(**mode: str) -> Any:
+    def init(mode: Literal["offline"] | None = None) -> Any:
         return wandb.init(
             project=project,
             name=path.absolute().name,
@@ -145,7 +145,7 @@ def _open_wandb(path: Path, project: str) -> Any:
             dir=path,
             config=RunDirectory.config_of(path),
             settings=wandb.Settings(silent=True, console="off", **waiting),  # only the display writes to the terminal
-            **mode,
+            mode=mode,
         )
 
     try:
@@ -158,7 +158,7 @@ def _open_wandb(path: Path, project: str) -> Any:
                 f"Weights & Biases did not start ({reason}); log in with `wandb login` or set WANDB_MODE=offline."
             ) from error
     wandb.teardown()  # its process still has the run that did not start
-    offline = init(mode="offline")
+    offline = init("offline")
     sentence = (
         f"Weights & Biases cannot be reached ({reason}), so the run is recorded on disk; upload it later with "
         f"`wandb sync {Path(offline.dir).parent}`."

@@ -40,7 +40,8 @@ SELF = PlayerSource("learning", MAIN)
 
 
 def config(*overrides: str) -> RunConfig:
-    return build_config(RunConfig, {}, [*SETTINGS, *overrides])
+    changed = {override.partition("=")[0]: override for override in (*SETTINGS, *overrides)}
+    return build_config(RunConfig, {}, list(changed.values()))
 
 
 @contextmanager

@@ -58,7 +58,9 @@ def duel(monkeypatch: pytest.MonkeyPatch) -> Duel:
 
 
 def config(*overrides: str) -> RunConfig:
-    return build_config(RunConfig, SETTINGS, overrides)
+    """Return the config of a run; later overrides replace earlier ones of the same key."""
+    last = {override.partition("=")[0]: override for override in overrides}
+    return build_config(RunConfig, SETTINGS, list(last.values()))
 
 
 def trained(path: Path, *overrides: str) -> list[dict[str, float]]:

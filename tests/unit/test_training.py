@@ -227,9 +227,10 @@ def test_opponents_and_the_node_may_change_on_resumption_but_not_the_hosts(duel:
         resume(tmp_path, ["updates=4", "pokemon.hosts=3"])
     with pytest.raises(ConfigError, match=r"^seed cannot change"):
         resume(tmp_path, ["updates=4", "seed =3"])
+    with pytest.raises(ConfigError, match=r"^pokemon.node has no effect on duel:plain"):  # or else it could change
+        resume(tmp_path, ["updates=4", "pokemon.node=system"])
     output = StringIO()
-    changes = ["updates=4", "pokemon.node=system", "evaluation.opponents=random"]
-    resume(tmp_path, changes, Console(file=output, width=200))
+    resume(tmp_path, ["updates=4", "evaluation.opponents=random"], Console(file=output, width=200))
     assert "Win rate against random: " in output.getvalue()
     assert "Win rate against bold" not in output.getvalue()
 

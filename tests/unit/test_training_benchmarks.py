@@ -60,6 +60,7 @@ def test_ablations_are_trained_and_played(duel: Duel, tmp_path: Path, monkeypatc
     other = "another rate"
     changed = {ablations.BASE: SMALL, other: (*SMALL, "learner.learning_rate=1e-5")}
     monkeypatch.setattr(ablations, "TRAINING_VARIANTS", changed)
+    monkeypatch.setattr(ablations, "QUICK", ())
     monkeypatch.setattr("sys.argv", ["ablations", "--quick", "--json", str(tmp_path / "figures.json")])
     ablations.main()
     rows = json.loads((tmp_path / "figures.json").read_text())["rows"]
