@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from cyclopts import Parameter
 
-from nemesis.cli.options import Flag, check_minimum, remote_players, split_settings
+from nemesis.cli.options import Flag, LogLevel, check_minimum, log_at, remote_players, split_settings
 from nemesis.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def evaluate(
     seed: int = 0,
     json: Path | None = None,
     allow_imports: Flag = False,
+    log_level: LogLevel = None,
 ) -> None:
     """Measure a run or a checkpoint: exactly, or by matches.
 
@@ -62,7 +63,9 @@ def evaluate(
         seed: of the matches
         json: also write the results to this file
         allow_imports: import the code that a run or policy file names as module:attribute
+        log_level: what is shown of the log, by default warnings and errors
     """
+    log_at(log_level)
     check_minimum(seed=(seed, 0), replays=(replays, 0), matches=(matches, 2))
     if json:
         _check_writable(json)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from nemesis.cli.options import Flag, replay_family
+from nemesis.cli.options import Flag, LogLevel, log_at, replay_family
 from nemesis.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def import_replays(
     imputation: Annotated[bool, Parameter(show_default=False)] = True,
     processes: int | None = None,
     json: Path | None = None,
+    log_level: LogLevel = None,
 ) -> None:
     """Convert public replays of human matches into a dataset of the decisions of all seats.
 
@@ -46,7 +47,9 @@ def import_replays(
         imputation: impute unrevealed parts of teams from usage statistics; they are marked as guessed either way
         processes: number of processes that read; by default the number of cores
         json: also write the results to this file
+        log_level: what is shown of the log, by default warnings and errors
     """
+    log_at(log_level)
     if processes is not None and processes < 1:
         raise UserError(f"--processes must be a whole number of at least 1, not {processes}.")
     if json is not None and (json.is_dir() or not json.absolute().parent.is_dir()):
