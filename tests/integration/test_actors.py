@@ -361,10 +361,10 @@ def test_an_episode_longer_than_the_shared_memory_of_an_actor_is_learned_from_in
     tmp_path: Path, memory: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(actor, "_MIN_CAPACITY", 24)
-    settings = ("game=openspiel:go(board_size=9)", "collection.actors=1", "collection.slots=2")
-    settings += ("collection.decisions=16", f"policy.memory={memory}", "learner.sequence_length=96")
+    settings = ("game=openspiel:go(board_size=13)", "collection.actors=1", "collection.slots=2")
+    settings += ("collection.decisions=16", f"policy.memory={memory}", "learner.sequence_length=64")
     with collecting(tmp_path, *settings) as (_, collection):
         episodes = collection.collect(400).episodes[MAIN]
-    assert episodes.lengths.max() == (96 if memory == "gru" else 24)
+    assert episodes.lengths.max() == (64 if memory == "gru" else 24)
     assert episodes.terminated is not None
     assert 0 < episodes.terminated.sum() < episodes.episodes
