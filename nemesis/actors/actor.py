@@ -14,7 +14,7 @@ from typing import Any
 import numpy.typing as npt
 import torch
 
-from nemesis.actors.child_process import Failure, set_up_child
+from nemesis.actors.child_process import failures_reported, set_up_child
 from nemesis.actors.inference import InferenceClient
 from nemesis.actors.shared_memory import ArrayLayout, Block, Follower, SharedWeights
 from nemesis.core.errors import UserError
@@ -41,8 +41,10 @@ class ActorTask:
 
     settings: PlaySettings
     folder: Path  # of the run
+    log_level: int
     seed: int
     portion: int  # decisions of the main learner per message
+    capacity: int  # decisions that fit into the block
     pairings: Pairings
     weights: Mapping[str, SharedWeights]
     block: Block
@@ -95,14 +97,10 @@ class FollowingPlayer:
 
 def run_actor(task: ActorTask, learner: "Connection[Any, Any]") -> None:
     """Play until the learner's process closes the connection or ends."""
-    set_up_child(task.folder)
+    set_up_child(task.folder, task.log_level)
     torch.set_num_threads(1)
-    try:
+    with failures_reported("An actor", learner):
         _Actor(task, learner).run()
-    except UserError as error:
-        learner.send(Failure(str(error)))
-    except (EOFError, BrokenPipeError, ConnectionResetError):
-        return
 
 
 class _Actor:
@@ -118,7 +116,6 @@ class _Actor:
         learning, open_frozen = self._remote_players(task.inference) if task.inference else self._local_players()
         self._pool = game.pool(slots, task.seed)
         self._seating = open_seating(game, slots, task.pairings, learning, open_frozen, task.seed, settings.imports)
-        limit = capacity(task.portion)
         self._collector = Collector(
             game,
             self._pool,
@@ -126,7 +123,7 @@ class _Actor:
             settings.memory_stride,
             Clock(),
             settings.policy.opponent_model,
-            min(settings.collection.segment or limit, limit),
+            min(settings.collection.segment or task.capacity, task.capacity),
         )
 
     def run(self) -> None:
@@ -176,10 +173,15 @@ class _Actor:
 
     def _portions(self, trajectories: Trajectories) -> Iterator[dict[str, npt.NDArray[Any]]]:
         """Yield the episodes in portions that fit into the block."""
-        for part in trajectories.portions(capacity(self._task.portion)):
+        for part in trajectories.portions(self._task.capacity):
             arrays = part.arrays()
-            if self._task.block.fits(arrays) or part.episodes == 1:
+            if self._task.block.fits(arrays):
                 yield arrays
+            elif part.episodes == 1:
+                raise UserError(
+                    f"An episode of {part.decisions} decisions does not fit into the shared memory of an actor; set "
+                    f"collection.segment={max(part.decisions // 2, 1)}, or collection.actors=0."
+                )
             else:
                 half = part.episodes // 2
                 yield from self._portions(part.episodes_at(slice(0, half)))
@@ -193,15 +195,15 @@ class _Actor:
             self._task.heartbeat.add_(1)
 
 
-def capacity(portion: int) -> int:
-    """Return how many decisions fit into a block."""
-    return max(portion + portion // 2, _MIN_CAPACITY)
+def capacity(settings: PlaySettings, portion: int) -> int:
+    """Return how many decisions fit into a block: at least a segment, which is not shorter than a sequence."""
+    return max(portion + portion // 2, settings.memory_stride or 0, _MIN_CAPACITY)
 
 
-def block_size(settings: PlaySettings, game: Game, state_size: int, portion: int) -> int:
-    """Return how many bytes a block needs."""
+def block_size(settings: PlaySettings, game: Game, state_size: int, decisions: int) -> int:
+    """Return how many bytes a block for so many decisions needs."""
     spec = game.spec
     per_decision = spec.view_size * spec.view_bytes + packed_size(spec.actions) + 6 * 8 + 4 * 8
     memory = state_size * 4 / settings.sequence_length + 8
     final_view = spec.view_size * spec.view_bytes  # of one episode; if more episodes have one, portions are smaller
-    return int(capacity(portion) * (per_decision + memory)) + final_view + (1 << 16)
+    return int(decisions * (per_decision + memory)) + final_view + (1 << 16)

@@ -1,15 +1,25 @@
 """Child processes of a run."""
 
+import logging
 import os
 import signal
+import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import connection, parent_process
+from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 from nemesis.core.allocator import keep_freed_memory
+from nemesis.core.errors import UserError
+from nemesis.core.interrupts import SIGNALS
 from nemesis.storage.run_directory import log_to_run
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,16 +29,22 @@ class Failure:
     message: str
 
 
-def set_up_child(folder: Path) -> None:
+def ignore_signals() -> None:
+    """Leave requests to stop to the run's process: a terminal and a service manager send them to all processes."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def set_up_child(folder: Path, log_level: int) -> None:
     """Set up a child process of a run.
 
-    It ignores keyboard interrupts, which the run handles, logs to the run's log, and exits when the run's process ends.
+    It ignores requests to stop, which the run handles, logs to the run's log, and exits when the run's process ends.
     Simulator hosts do not need this: they exit when their standard input is closed.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ignore_signals()
     keep_freed_memory()
     if folder.is_dir():
-        log_to_run(folder)
+        log_to_run(folder, log_level)
     parent = parent_process()
     assert parent is not None  # noqa: S101
 
@@ -37,6 +53,21 @@ def set_up_child(folder: Path) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def failures_reported(name: str, run: "Connection[Any, Any]") -> Iterator[None]:
+    """Send the run why this process cannot continue, if the user can fix it; else log the exception and exit."""
+    try:
+        yield
+    except UserError as error:
+        with suppress(OSError):  # the run may have ended meanwhile
+            run.send(Failure(str(error)))
+    except Exception:
+        parent = parent_process()
+        if parent is None or parent.is_alive():  # else this process ends too, and its connections are broken
+            _log.exception("%s (process %d) has failed.", name, os.getpid())
+        sys.exit(1)
 
 
 def end(process: BaseProcess) -> None:

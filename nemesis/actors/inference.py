@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from nemesis.actors.child_process import Failure, set_up_child
+from nemesis.actors.child_process import failures_reported, set_up_child
 from nemesis.actors.shared_memory import ArrayLayout, Block, Follower, SharedWeights
 from nemesis.core.errors import UserError
 from nemesis.core.game import Decisions, FloatArray, Game, IntArray
@@ -45,6 +45,7 @@ class InferenceTask:
 
     settings: PlaySettings
     folder: Path  # of the run
+    log_level: int
     seed: int
     weights: Mapping[str, SharedWeights]
     exchanges: tuple[Exchange, ...]  # one for each actor
@@ -172,11 +173,9 @@ class InferencePlayer:
 
 def run_inference(task: InferenceTask, actors: Sequence[Pipe], failures: Pipe) -> None:
     """Run the networks for all actors until the process is killed; sends a `Failure` if it cannot."""
-    set_up_child(task.folder)
-    try:
+    set_up_child(task.folder, task.log_level)
+    with failures_reported("Central inference", failures):
         Inference(task, actors).run()
-    except UserError as error:
-        failures.send(Failure(str(error)))
 
 
 class Inference:

@@ -7,6 +7,7 @@ harm.
 
 import logging
 import multiprocessing
+import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -21,19 +22,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from nemesis.actors.actor import ActorTask, Handover, Release, block_size, run_actor
+from nemesis.actors.actor import ActorTask, Handover, Release, block_size, capacity, run_actor
 from nemesis.actors.child_process import Failure, end
 from nemesis.actors.inference import InferenceClient, InferenceTask, exchange, run_inference
 from nemesis.actors.shared_memory import Block, SharedWeights, shared_zeros
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
-from nemesis.core.interrupts import Stop, StoppedError, never
+from nemesis.core.interrupts import SIGNALS, Stop, StoppedError, never
 from nemesis.core.progress import report
 from nemesis.core.trajectory import Trajectories, concatenate
 from nemesis.play.config import PlaySettings
 from nemesis.play.experience import Clock, Experience, PlayCounts
 from nemesis.play.pairings import MAIN, Outcomes, Pairings, PlayerSource
 from nemesis.policies.policy import Policy
+from nemesis.storage.run_directory import log_level
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext  # not available on Windows
@@ -83,7 +85,8 @@ class ParallelSource:
         self._weights = {name: SharedWeights(policy) for name, policy in learners.items()}
         self._portion = -(-settings.collection.decisions // settings.collection.actors)
         state_size = max(policy.state_size for policy in learners.values())
-        self._block_size = block_size(settings, game, state_size, self._portion)
+        self._capacity = capacity(settings, self._portion)
+        self._block_size = block_size(settings, game, state_size, self._capacity)
         self._seed = seed
         self._started = 0  # actors so far, over the whole run
         self._losses = 0
@@ -159,7 +162,7 @@ class ParallelSource:
         """
         for actor in [actor for actor in self._actors if not actor.process.is_alive()]:
             if self._actors[actor.number] is actor:
-                self._replace(actor, "It has died.")
+                self._replace(actor)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the counts. Matches in flight are not saved; they are restarted."""
@@ -171,19 +174,24 @@ class ParallelSource:
 
     def close(self) -> None:
         for actor in self._actors:
-            actor.connection.close()
             end(actor.process)
+            actor.connection.close()
         if self._inference:
             self._inference.close()
 
     def _start(self) -> None:
         """Start the processes."""
+        _start_fork_server(self._context)
         count = self._settings.collection.actors
         if self._settings.collection.inference == "central":
             exchanges = [exchange(self._game, self._settings.collection.slots) for _ in range(count)]
-            task = InferenceTask(self._settings, self._folder, self._new_seed(), self._weights, tuple(exchanges))
+            task = InferenceTask(
+                self._settings, self._folder, log_level(), self._new_seed(), self._weights, tuple(exchanges)
+            )
             self._inference = _InferenceService(self._context, task)
-        self._actors = [self._start_actor(number) for number in range(count)]
+        self._actors = []
+        for number in range(count):
+            self._actors.append(self._start_actor(number))
 
     def _new_seed(self) -> int:
         """Return a seed that no process of the run has used, including before a resume."""
@@ -198,8 +206,10 @@ class ParallelSource:
         task = ActorTask(
             settings=self._settings,
             folder=self._folder,
+            log_level=log_level(),
             seed=self._new_seed(),
             portion=self._portion,
+            capacity=self._capacity,
             pairings=self._pairings,
             weights=self._weights,
             block=block,
@@ -209,6 +219,7 @@ class ParallelSource:
         process = self._context.Process(target=run_actor, args=(task, theirs), daemon=True)
         process.start()
         theirs.close()
+        _log.debug("Actor %d is process %s", number, process.pid)
         first_match = self._started << _MATCH_BITS
         return _ActorHandle(number, first_match, process, ours, block, heartbeat, 0, monotonic())
 
@@ -227,7 +238,7 @@ class ParallelSource:
         try:
             self._take(actor)
         except (EOFError, OSError):
-            self._replace(actor, "It has died.")
+            self._replace(actor)
 
     def _take(self, actor: _ActorHandle) -> None:
         """Read an actor's next message: copy the episodes out of its block and release it, or raise its failure."""
@@ -264,8 +275,11 @@ class ParallelSource:
             elif now - actor.seen > (limit := _HANG_LIMIT if beat else _START_LIMIT):
                 self._replace(actor, f"It did not respond for {limit:.0f} s.")
 
-    def _replace(self, actor: _ActorHandle, why: str) -> None:
+    def _replace(self, actor: _ActorHandle, why: str = "") -> None:
         """Replace an actor, or the inference process with all actors if that is the cause."""
+        if not why:
+            actor.process.join(_POLL)
+            why = f"It has died with exit code {actor.process.exitcode}."
         self._end(actor)
         self._losses += 1
         if self._losses > _MAX_LOSSES * len(self._actors):
@@ -292,6 +306,20 @@ def _context() -> "SpawnContext | ForkServerContext":
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["nemesis.actors.preload"])
     return context
+
+
+def _start_fork_server(context: "SpawnContext | ForkServerContext") -> None:
+    """Start the fork server, if it is used, with signals blocked until it ignores them."""
+    if context.get_start_method() != "forkserver":
+        return
+    from multiprocessing import forkserver, resource_tracker  # noqa: PLC0415  not available on Windows
+
+    resource_tracker.ensure_running()  # which would unblock signals
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _InferenceService:

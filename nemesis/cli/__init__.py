@@ -3,36 +3,50 @@
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from cyclopts import App, CycloptsError
 
 from nemesis.cli import collect, config, doctor, evaluate, exploit, export, replays, train
+from nemesis.cli.options import logging_restored
 from nemesis.cli.status import status_line
 from nemesis.core.errors import UserError
+from nemesis.core.interrupts import OUTPUT_CLOSED, Interrupted, interruptible
 from nemesis.core.plugins import import_attribute
 from nemesis.games import families
 
 _USAGE = 2
 _INTERRUPTED = 130
-_PIPE_CLOSED = 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code of the process."""
     try:
-        with status_line():
-            code = _app()(arguments, exit_on_error=False, print_error=False, result_action="return_value")
-        sys.stdout.flush()
+        with interruptible(), logging_restored(), status_line():
+            code = _app()(arguments, exit_on_error=False, print_error=False, result_action="return_value") or 0
     except (UserError, CycloptsError) as error:
-        print(error, file=sys.stderr)
-        return _USAGE
-    except KeyboardInterrupt:
-        return _INTERRUPTED
+        with suppress(OSError):
+            print(error, file=sys.stderr)
+        code = _USAGE
+    except KeyboardInterrupt as request:
+        code = request.exit_code if isinstance(request, Interrupted) else _INTERRUPTED
     except BrokenPipeError:
-        # The reader has closed the pipe, as `head` does. Python flushes again at exit and would fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _PIPE_CLOSED
-    return code or 0
+        code = OUTPUT_CLOSED
+    return _flush() or code
+
+
+def _flush() -> int:
+    """Write what is buffered, and return the exit code if the reader has closed the pipe, as `head` does."""
+    code = 0
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:  # Python flushes again at exit, and would fail again
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            code = OUTPUT_CLOSED
+        except AttributeError:  # the process was started without the stream
+            continue
+    return code
 
 
 def _app() -> App:
@@ -44,7 +58,7 @@ def _app() -> App:
         suppress_keyboard_interrupt=False,
     )
     app.command(train.train, sort_key=1, usage="nemesis train PRESET [KEY=VALUE ...] [OPTIONS]")
-    app.command(train.resume, sort_key=2, usage="nemesis resume RUN [KEY=VALUE ...]")
+    app.command(train.resume, sort_key=2, usage="nemesis resume RUN [KEY=VALUE ...] [OPTIONS]")
     app.command(evaluate.evaluate, sort_key=3)
     app.command(exploit.exploit, sort_key=4, usage="nemesis exploit RUN [KEY=VALUE ...] [OPTIONS]")
     app.command(export.export, sort_key=5)

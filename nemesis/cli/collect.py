@@ -4,7 +4,7 @@
 
 from pathlib import Path
 
-from nemesis.cli.options import Flag, check_minimum, remote_players, split_settings
+from nemesis.cli.options import Flag, LogLevel, check_minimum, log_at, remote_players, split_settings
 from nemesis.cli.status import output
 from nemesis.core.progress import report
 
@@ -22,6 +22,7 @@ def collect(
     add: Flag = False,
     seed: int = 0,
     allow_imports: Flag = False,
+    log_level: LogLevel = None,
 ) -> None:
     """Record matches into a dataset.
 
@@ -39,7 +40,9 @@ def collect(
         add: add to an existing dataset, finished or not
         seed: of the matches
         allow_imports: import the code that a run or policy file names as module:attribute
+        log_level: what is shown of the log, by default warnings and errors
     """
+    log_at(log_level)
     check_minimum(seed=(seed, 0), matches=(matches, 1))
     report("Importing PyTorch")
     import torch

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from cyclopts import Parameter
 
-from nemesis.cli.options import Flag, check_minimum, check_writable, remote_players, split_settings, write_json
+from nemesis.cli.options import (
+    Flag,
+    LogLevel,
+    check_minimum,
+    check_writable,
+    log_at,
+    remote_players,
+    split_settings,
+    write_json,
+)
 from nemesis.cli.status import output
 from nemesis.core.errors import UserError
 from nemesis.core.progress import report
@@ -40,6 +49,7 @@ def evaluate(
     seed: int = 0,
     json: Path | None = None,
     allow_imports: Flag = False,
+    log_level: LogLevel = None,
 ) -> None:
     """Measure a run or a checkpoint: exactly, or by matches.
 
@@ -62,7 +72,9 @@ def evaluate(
         seed: of the matches
         json: also write the results to this file
         allow_imports: import the code that a run or policy file names as module:attribute
+        log_level: what is shown of the log, by default warnings and errors
     """
+    log_at(log_level)
     check_minimum(seed=(seed, 0), replays=(replays, 0), matches=(matches, 2))
     if json:
         check_writable(json)

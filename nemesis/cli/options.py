@@ -3,9 +3,11 @@
 # ruff: noqa: PLC0415 (what is slow to import is imported when a command runs)
 
 import json
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from cyclopts import Parameter
 
@@ -18,6 +20,35 @@ if TYPE_CHECKING:
 
 Flag: TypeAlias = Annotated[bool, Parameter(negative="", show_default=False)]
 """An option that is on or off."""
+
+LogLevel: TypeAlias = Annotated[
+    Literal["debug", "info", "warning", "error"] | None, Parameter(env_var="NEMESIS_LOG_LEVEL", show_default=False)
+]
+"""The least severe records that are logged."""
+
+_LOGGER = logging.getLogger("nemesis")
+
+
+def log_at(level: LogLevel, *, shown: bool = True) -> None:
+    """Log from this level on, if one is given. A command with a run logs to run.log, others show it on stderr."""
+    if level is None:
+        return
+    _LOGGER.setLevel(level.upper())
+    if shown:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+        _LOGGER.addHandler(handler)
+
+
+@contextmanager
+def logging_restored() -> Iterator[None]:
+    """Undo `log_at` at the end of a command."""
+    level, handlers = _LOGGER.level, list(_LOGGER.handlers)
+    try:
+        yield
+    finally:
+        _LOGGER.setLevel(level)
+        _LOGGER.handlers[:] = handlers
 
 
 def check_minimum(**options: tuple[int | None, int]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from nemesis.cli.options import Flag, check_minimum, check_writable, replay_family, write_json
+from nemesis.cli.options import Flag, LogLevel, check_minimum, check_writable, log_at, replay_family, write_json
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -30,6 +30,7 @@ def import_replays(
     imputation: Annotated[bool, Parameter(show_default=False)] = True,
     processes: int | None = None,
     json: Path | None = None,
+    log_level: LogLevel = None,
 ) -> None:
     """Convert public replays of human matches into a dataset of the decisions of all seats.
 
@@ -44,7 +45,9 @@ def import_replays(
         imputation: impute unrevealed parts of teams from usage statistics; they are marked as guessed either way
         processes: number of processes that read; by default the number of cores
         json: also write the results to this file
+        log_level: what is shown of the log, by default warnings and errors
     """
+    log_at(log_level)
     check_minimum(processes=(processes, 1))
     if json is not None:
         check_writable(json)

@@ -6,7 +6,7 @@ for each further one that takes longer than two seconds.
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from shutil import get_terminal_size
 from threading import Lock
 from time import monotonic
@@ -53,7 +53,8 @@ class StatusLine:
     def close(self) -> None:
         if self._ticker is not None:
             self._ticker.close()
-        self.show(None)
+        with suppress(OSError, ValueError):  # the terminal may be gone
+            self.show(None)
 
     def _tick(self) -> None:
         with self._lock:

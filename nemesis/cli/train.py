@@ -4,15 +4,24 @@
 
 from datetime import datetime
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from nemesis.cli.config import resolve, resolved_yaml
-from nemesis.cli.options import Flag
+from nemesis.cli.options import Flag, LogLevel, log_at
 from nemesis.cli.status import output
 from nemesis.core.progress import report
 
 
 def train(
-    preset: str, /, *overrides: str, run: Path | None = None, dry_run: Flag = False, allow_imports: Flag = False
+    preset: str,
+    /,
+    *overrides: str,
+    run: Path | None = None,
+    dry_run: Flag = False,
+    allow_imports: Flag = False,
+    log_level: LogLevel = None,
 ) -> None:
     """Train from a preset.
 
@@ -22,7 +31,9 @@ def train(
         run: new folder of the run; by default runs/PRESET-DATE-TIME
         dry_run: build everything, print the resolved config, and stop
         allow_imports: import the code that policies named in the config name, as module:attribute
+        log_level: what run.log records, by default info
     """
+    log_at(log_level, shown=False)
     report(f"Reading the settings of {preset}")
     config = resolve(preset, overrides)
     report("Importing PyTorch")
@@ -39,17 +50,33 @@ def train(
         loop.train(config, run, open_matchmaker=open_league, allow_imports=allow_imports)
 
 
-def resume(run: Path, /, *overrides: str, allow_imports: Flag = False) -> None:
+def resume(
+    run: Path,
+    /,
+    *overrides: str,
+    checkpoint: int | None = None,
+    new: Annotated[Path | None, Parameter(name="--run")] = None,
+    allow_imports: Flag = False,
+    log_level: LogLevel = None,
+) -> None:
     """Continue a run from its newest valid checkpoint.
+
+    With --run, the run is left as it is, and a new run continues from there.
 
     Args:
         run: folder of the run
         overrides: settings to change, as KEY=VALUE, such as updates=2000
+        checkpoint: update of the checkpoint that the new run continues from; by default the newest
+        new: new folder, for a branch of the run
         allow_imports: import the code that the run names as module:attribute
+        log_level: what run.log records, by default info
     """
+    log_at(log_level, shown=False)
     report("Importing PyTorch")
     from nemesis.population.league import open_league
     from nemesis.training import loop
 
     report(f"Opening {run}")
-    loop.resume(run, overrides, open_matchmaker=open_league, allow_imports=allow_imports)
+    loop.resume(
+        run, overrides, open_matchmaker=open_league, checkpoint=checkpoint, new=new, allow_imports=allow_imports
+    )

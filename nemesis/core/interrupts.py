@@ -1,49 +1,133 @@
-"""Ctrl-C and SIGTERM, delayed until the run has saved."""
+"""Requests to stop: SIGINT (Ctrl-C), SIGTERM, SIGHUP (a closed terminal), and a closed standard output.
+
+A run delays them until it has saved. Everywhere else they end the work at once.
+"""
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import current_thread, main_thread
 from types import FrameType, TracebackType
-from typing import Self, TypeAlias
+from typing import IO, Any, Self, TypeAlias, cast
 
 Stop: TypeAlias = Callable[[], bool]
 """Polled by long-running work: whether to stop."""
+
+SIGNALS = tuple(
+    signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)  # Windows has no SIGHUP
+OUTPUT_CLOSED = 141  # exit code, as of a process that SIGPIPE ended
 
 
 class StoppedError(Exception):
     """Work was interrupted on request; its partial results are discarded."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """Work was ended on request; the process ends with the exit code."""
+
+    def __init__(self, cause: str, exit_code: int) -> None:
+        super().__init__(cause)
+        self.exit_code = exit_code
+
+    @classmethod
+    def by(cls, number: int) -> Self:
+        return cls(signal.Signals(number).name, 128 + number)
+
+
 def never() -> bool:
     return False
 
 
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Raise `Interrupted` for SIGTERM and SIGHUP, as Python does for SIGINT, so that all that is open is closed."""
+    with _handlers(_raise, SIGNALS[1:]):
+        yield
+
+
 class Interrupts:
-    """Records a request to stop, which the run checks after each update. A second request stops at once."""
+    """Records the first request to stop, which the run checks after each update.
+
+    A second SIGINT or SIGTERM stops at once. A second SIGHUP does not: a terminal that is closed may send several.
+    """
 
     def __init__(self) -> None:
-        self.requested = False
-        # Custom handlers and ignored signals are left as they are.
-        self._previous = {
-            number: handler
-            for number in (signal.SIGINT, signal.SIGTERM)
-            if (handler := signal.getsignal(number)) in (signal.default_int_handler, signal.SIG_DFL)
-        }
-        if current_thread() is not main_thread():  # handlers can be set only in the main thread
-            self._previous = {}
+        self.cause: Interrupted | None = None
+        self._signalled = False
+        self._installed = _handlers(self._handle, SIGNALS)
+
+    @property
+    def requested(self) -> bool:
+        return self.cause is not None
+
+    def watched(self, stream: IO[str]) -> IO[str]:
+        """Return a stream that requests to stop when the given one cannot be written, and then drops all text."""
+        return cast("IO[str]", _Watched(stream, self._close_output))
 
     def __enter__(self) -> Self:
-        for number in self._previous:
-            signal.signal(number, self._handle)
+        self._installed.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        for number, handler in self._previous.items():
-            signal.signal(number, handler)
+        self._installed.__exit__(kind, error, traceback)
 
-    def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.requested:
-            signal.default_int_handler(number, frame)
-        self.requested = True
+    def _handle(self, number: int, _: FrameType | None) -> None:
+        if self._signalled and signal.Signals(number).name != "SIGHUP":
+            raise Interrupted.by(number)
+        self._signalled = True
+        self.cause = self.cause or Interrupted.by(number)
+
+    def _close_output(self, error: OSError) -> None:
+        self.cause = self.cause or Interrupted(f"a closed standard output ({error.strerror})", OUTPUT_CLOSED)
+
+
+class _Watched:
+    """A text stream whose errors are reported once, and not raised."""
+
+    def __init__(self, stream: IO[str], on_error: Callable[[OSError], None]) -> None:
+        self._stream = stream
+        self._on_error = on_error
+        self._failed = False
+
+    def write(self, text: str) -> int:
+        self._attempt(lambda: self._stream.write(text))
+        return len(text)
+
+    def flush(self) -> None:
+        self._attempt(self._stream.flush)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def _attempt(self, output: Callable[[], object]) -> None:
+        if self._failed:
+            return
+        try:
+            output()
+        except OSError as error:
+            self._failed = True
+            self._on_error(error)
+
+
+def _raise(number: int, _: FrameType | None) -> None:
+    raise Interrupted.by(number)
+
+
+@contextmanager
+def _handlers(handler: Callable[[int, FrameType | None], None], numbers: tuple[signal.Signals, ...]) -> Iterator[None]:
+    """Handle signals in a block. Custom handlers and ignored signals, as under `nohup`, are left as they are."""
+    if current_thread() is not main_thread():  # handlers can be set only in the main thread
+        yield
+        return
+    ours = (signal.SIG_DFL, signal.default_int_handler, _raise)
+    previous = {number: found for number in numbers if (found := signal.getsignal(number)) in ours}
+    for number in previous:
+        signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, found in previous.items():
+            signal.signal(number, found)

@@ -31,11 +31,21 @@ class SavedReplay:
     earned: float
 
 
+def new_folder(folder: Path) -> Path:
+    """Return the folder, or the next with a number behind its name that is empty, so that no replay is overwritten."""
+    found, number = folder, 1
+    while found.exists() and any(found.iterdir()):
+        number += 1
+        found = folder.with_name(f"{folder.name}-{number}")
+    return found
+
+
 def save_replays(
     game: Game, policy: Policy, device: torch.device, *, opponent: str, matches: int, seed: int, folder: Path
 ) -> Sequence[SavedReplay]:
-    """Play so many matches against an opponent and save each that counts."""
+    """Play so many matches against an opponent and save each that counts, in a new folder."""
     saved: list[SavedReplay] = []
+    folder = new_folder(folder)
 
     def save(pool: MatchPool, ended: Results) -> None:
         if not isinstance(pool, ReplayPool):

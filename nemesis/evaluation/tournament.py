@@ -18,6 +18,7 @@ from nemesis.core.errors import UserError
 from nemesis.core.game import Game, MatchPool, ReplayPool, Results, is_counted
 from nemesis.evaluation.entrants import Entrants, RemotePlayers
 from nemesis.evaluation.ratings import Rating, rate
+from nemesis.evaluation.replays import new_folder
 from nemesis.play.matches import Score, play, side_of_first
 
 MATCHES = 400  # per pair, by default
@@ -89,7 +90,7 @@ def run_tournament(
         if entrants.remote(first) and theirs:
             report(f"{first} and {second} both play over a server, so they do not play each other")
             continue
-        own = folder / "-".join(re.sub(r"\W+", "_", name).strip("_") for name in (first, second))
+        own = new_folder(folder / "-".join(re.sub(r"\W+", "_", name).strip("_") for name in (first, second)))
         if remote := entrants.remote(first) or theirs:
             ours, other = (first, second) if theirs else (second, first)
             pair, files = _over_server(entrants, remote, (ours, other), matches, seed, replays, own)

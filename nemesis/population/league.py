@@ -49,7 +49,7 @@ class League:
         self._folder = folder
         self._pool = OpponentPool(config.opponents, config.seed)
         self._exploiters = Exploiters(config, game, folder, config.seed, imports) if config.exploiter.interval else None
-        self._cloned = [] if (folder / REGISTRY).exists() else self._open_cloned()  # a resumed run has its own copies
+        self._cloned = self._open_cloned()
         if config.opponents.shares.scripted:
             for name in opponent_names(game, config.opponents.scripted):
                 self._pool.add(Member(name, "scripted", PlayerSource("scripted", name), FIRST_RATING, 0))
@@ -119,6 +119,9 @@ class League:
         self._register()
 
     def _open_cloned(self) -> list[tuple[SavedPolicy, Policy]]:
+        """Open the policies of the kind cloned; a resumed run has its own copies."""
+        if (self._folder / MEMBERS / "cloned-0.safetensors").exists():
+            return []
         saved = [find_policy(name, allow_imports=self._imports) for name in self._config.opponents.cloned]
         return [(one, one.load(self._game)) for one in saved]
 

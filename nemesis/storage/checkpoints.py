@@ -8,7 +8,8 @@
       manifest.json          format version, sha256 and size of every other file
 
 A checkpoint is written under a temporary name, synced to the disk and then renamed, so that a kill or a power failure
-leaves the previous one intact. Loading checks every file against the manifest and reads no others. Pickle is never
+leaves the previous one intact, also if that is of the same update: until it is replaced, it counts under a second name.
+Loading checks every file against the manifest and reads no others. Pickle is never
 used.
 """
 
@@ -33,6 +34,7 @@ from nemesis.storage.tensor_files import save_tensors
 
 FORMAT = 2
 _TEMPORARY = ".tmp-"
+_REPLACED = ".replaced-"
 _REQUIRED = ("weights.safetensors", "state.json", "config.yaml")
 _log = logging.getLogger(__name__)
 
@@ -101,22 +103,25 @@ def save_checkpoint(
         for file in temporary.iterdir():
             sync(file)
         sync(temporary)
-        replaced = _hide(target) if target.exists() else None
+        if target.exists():
+            replaced = root / f"{_REPLACED}{target.name}"
+            _remove_temporary(replaced)
+            target.rename(replaced)
         temporary.rename(target)
         sync(root)
-        if replaced is not None:
-            shutil.rmtree(replaced)
     except OSError as error:
         shutil.rmtree(temporary, ignore_errors=True)
         raise CheckpointError(
             f"The checkpoint {target} could not be written ({error}); free or repair the disk, then resume the run."
         ) from error
+    _remove_replaced(root)
     for later, path in _checkpoints(root).items():
         if later > update:
             _log.warning(
                 "Removed %s: the run was resumed from an earlier checkpoint and is now at update %d.", path, update
             )
             _remove(path)
+    _log.debug("Saved %s", target)
     return target
 
 
@@ -152,14 +157,30 @@ def newest_valid(root: Path) -> tuple[Checkpoint, list[str]]:
     raise CheckpointError(f"There is no checkpoint in {root}; {remedy}")
 
 
-def prune(root: Path, keep_last: int, keep_every: int) -> None:
-    """Remove temporary files, and all checkpoints except the last few and every `keep_every`-th update (0: none)."""
+def checkpoint_of(root: Path, update: int) -> Checkpoint:
+    """Return the checkpoint of an update."""
+    found = _checkpoints(root)
+    if update not in found:
+        known = ", ".join(str(one) for one in sorted(found)) or "none"
+        raise CheckpointError(f"There is no checkpoint of update {update} in {root}; there are: {known}.")
+    return load_checkpoint(found[update])
+
+
+def prune(root: Path, keep_last: int, keep_every: int, interval: int = 1) -> None:
+    """Remove temporary files, and all checkpoints except the last few and every `keep_every`-th update (0: none).
+
+    Those of every `interval`-th update come first among the last few. One in between, which was saved by time or when
+    the run was interrupted, is kept as the newest, or where there are too few others.
+    """
     if keep_last < 1:
         raise ValueError(f"keep_last is {keep_last}; at least the last checkpoint must be kept.")
     checkpoints = _checkpoints(root)
-    for update in sorted(checkpoints)[:-keep_last]:
-        if not keep_every or update % keep_every:
-            _remove(checkpoints[update])
+    last = sorted(checkpoints, key=lambda update: (update % interval == 0, update))[-keep_last:]
+    kept = {*last, *sorted(checkpoints)[-1:]}
+    for update, path in checkpoints.items():
+        if update not in kept and (not keep_every or update % keep_every):
+            _remove(path)
+    _remove_replaced(root)
     for leftover in root.glob(f"{_TEMPORARY}*"):
         _remove_temporary(leftover)
 
@@ -181,8 +202,13 @@ def checkpoint_paths(root: Path) -> list[Path]:
 
 
 def _checkpoints(root: Path) -> dict[int, Path]:
-    matches = ((re.fullmatch(r"update-(\d+)", path.name), path) for path in root.glob("update-*"))
-    return {int(match[1]): path for match, path in matches if match}
+    """Return the checkpoints by update, under their second name where they were being replaced."""
+    found: dict[int, Path] = {}
+    for prefix in (_REPLACED, ""):
+        names = re.compile(re.escape(prefix) + r"update-(\d+)")
+        matches = ((names.fullmatch(path.name), path) for path in root.glob(f"{prefix}update-*"))
+        found |= {int(match[1]): path for match, path in matches if match}
+    return found
 
 
 def _checked_files(path: Path) -> list[str]:
@@ -229,14 +255,16 @@ def _sha256(path: Path) -> str:
 
 
 def _remove(path: Path) -> None:
-    shutil.rmtree(_hide(path))
-
-
-def _hide(path: Path) -> Path:
-    """Rename a checkpoint in one step, so that a kill during its deletion leaves no partial checkpoint."""
+    """Remove a checkpoint. It is renamed first, so that a kill meanwhile leaves no partial one."""
     hidden = path.with_name(f"{_TEMPORARY}removed-{path.name}")
     _remove_temporary(hidden)
-    return path.rename(hidden)
+    shutil.rmtree(path.rename(hidden))
+
+
+def _remove_replaced(root: Path) -> None:
+    for path in root.glob(f"{_REPLACED}*"):
+        if (root / path.name.removeprefix(_REPLACED)).exists():
+            _remove(path)
 
 
 def _remove_temporary(path: Path) -> None:

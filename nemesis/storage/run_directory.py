@@ -22,6 +22,7 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -38,6 +39,7 @@ _PACKAGE = "nemesis"
 _DISTRIBUTION = "nemesis-rl"
 # Files that may remain if `create` was killed before it wrote the config.
 _LEFTOVERS = frozenset({"lock", "holder.json", "environment.json", "run.log"})
+_log = logging.getLogger(__name__)
 
 
 class RunError(UserError):
@@ -147,6 +149,7 @@ class RunDirectory:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        log_end(error)
         self.close()
 
     def _hold(self) -> None:
@@ -177,13 +180,29 @@ def environment() -> dict[str, Any]:
     }
 
 
-def log_to_run(path: Path) -> None:
-    """Make a child process of a run log to the run's log file."""
+def log_to_run(path: Path, level: int) -> None:
+    """Make a child process of a run log to the run's log file, at the level of the run's process."""
+    logging.getLogger(_PACKAGE).setLevel(level)
     _RunLog(RunDirectory.log_of(path))
 
 
+def log_level() -> int:
+    """Return the level at which the package logs."""
+    return logging.getLogger(_PACKAGE).level
+
+
+def log_end(error: BaseException | None) -> None:
+    """Log what ended a run, unless it ended by itself."""
+    if isinstance(error, KeyboardInterrupt):
+        _log.error("Ended by %s.", str(error) or "SIGINT")
+    elif isinstance(error, UserError):
+        _log.error("Ended by an error: %s", error)
+    elif error is not None:
+        _log.error("Ended by an unexpected %s.", type(error).__name__, exc_info=error)
+
+
 class _RunLog(logging.FileHandler):
-    """Writes the package's log records to a file. While any run is open, the package logs at INFO."""
+    """Writes the package's log records to a file. While any run is open, the package logs at INFO, or as was chosen."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, encoding="utf-8")
@@ -192,7 +211,7 @@ class _RunLog(logging.FileHandler):
         others = self._attached(logger)
         self._level_before: int = others[0]._level_before if others else logger.level
         logger.addHandler(self)
-        if logger.getEffectiveLevel() > logging.INFO:
+        if logger.level == logging.NOTSET:
             logger.setLevel(logging.INFO)
 
     def detach(self) -> None:
@@ -201,6 +220,11 @@ class _RunLog(logging.FileHandler):
         self.close()
         if not self._attached(logger):
             logger.setLevel(self._level_before)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (the name in the standard library)
+        """Drop what a full disk cannot take: the run itself says what is wrong."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handleError(record)
 
     @staticmethod
     def _attached(logger: logging.Logger) -> list["_RunLog"]:

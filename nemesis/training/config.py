@@ -147,6 +147,9 @@ class CheckpointsConfig(Settings):
     """When the run is saved, and what is kept."""
 
     interval: int = Field(200, ge=1, description="updates between checkpoints")
+    minutes: float | None = Field(
+        10.0, gt=0, description="time after which a checkpoint is saved in between, until the next one; null: never"
+    )
     keep_last: int = Field(3, ge=1, description="number of newest checkpoints to keep")
     keep_every: int = Field(0, ge=0, description="interval of updates whose checkpoints are never removed; 0: none")
 

@@ -1,5 +1,6 @@
 """The training loop: start or resume a run, and take it to its end."""
 
+import errno
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
@@ -10,14 +11,15 @@ from rich.console import Console
 from nemesis.core import progress
 from nemesis.core.config import ConfigError, build_config
 from nemesis.core.errors import UserError
-from nemesis.core.interrupts import Interrupts, StoppedError
+from nemesis.core.interrupts import Interrupted, Interrupts, StoppedError, interruptible
 from nemesis.core.plugins import check_imports
 from nemesis.evaluation.run_evaluation import BEST
 from nemesis.games.config import family_settings
 from nemesis.learners.data_parallel import any_of
-from nemesis.storage.checkpoints import newest_valid
+from nemesis.storage.checkpoints import Checkpoint, CheckpointError, checkpoint_of, newest_valid
 from nemesis.storage.metrics import Metrics, check_tracking
-from nemesis.storage.run_directory import RunDirectory, environment
+from nemesis.storage.run_directory import RunDirectory, environment, log_end, log_level, log_to_run
+from nemesis.training.branching import branch
 from nemesis.training.config import RunConfig
 from nemesis.training.display import Display, open_display
 from nemesis.training.process_group import is_secondary_process, process_group
@@ -28,6 +30,7 @@ from nemesis.training.summary import summary
 _log = logging.getLogger(__name__)
 
 _MAY_CHANGE = ("updates", "device", "threads", "evaluation", "checkpoints", "tracking")
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 def train(
@@ -44,11 +47,12 @@ def train(
     """
     check_tracking(config.tracking)
     with (
+        interruptible(),
         process_group(config),
         closing(Run(config, path, open_matchmaker, allow_imports=allow_imports)) as run,
     ):
         if is_secondary_process():
-            _run_secondary(run)
+            _run_secondary(run, path)
             return
         with RunDirectory.create(path, config.model_dump(mode="json")) as directory:
             run_to_end(run, directory, console or Console(), resumed=False)
@@ -60,38 +64,65 @@ def resume(
     console: Console | None = None,
     open_matchmaker: OpenMatchmaker = self_play,
     *,
+    checkpoint: int | None = None,
+    new: Path | None = None,
     allow_imports: bool = False,
 ) -> None:
-    """Continue a run from its newest valid checkpoint; settings that keep it the same run may be changed."""
-    console = console or Console()
-    with nullcontext() if is_secondary_process() else RunDirectory.open(path) as directory:
-        checkpoint, skipped = newest_valid(RunDirectory.checkpoints_of(path))
-        config = build_config(RunConfig, checkpoint.config)
-        check_imports(path, config.imports(), allowed=allow_imports)
-        config = _changed(config, overrides)
-        check_tracking(config.tracking)
-        if checkpoint.update >= config.updates:
-            raise UserError(
-                f"{path} has finished its {config.updates} updates; "
-                f"add some with `nemesis resume {path} updates={2 * config.updates}`."
-            )
-        with (
-            process_group(config),
-            closing(Run(config, path, open_matchmaker, new=False, allow_imports=allow_imports)) as run,
-        ):
-            run.restore(checkpoint)
-            if directory is None:
-                _run_secondary(run)
-                return
-            for sentence in skipped:
-                _say(console, f"Warning: {sentence}", style="bold red")
-            directory.change_config(config.model_dump(mode="json"))
-            _log.info("Resuming with %s", environment())
-            run_to_end(run, directory, console, resumed=True)
+    """Continue a run from its newest valid checkpoint; settings that keep it the same run may be changed.
+
+    With a `new` folder, the run is left as it is, and a new run continues from its newest checkpoint or a chosen one.
+    """
+    if checkpoint is not None and new is None:
+        raise UserError(
+            f"--checkpoint {checkpoint} would discard what {path} learned later; branch to a new folder with --run."
+        )
+    with interruptible():
+        if new is not None and not is_secondary_process():
+            found, _ = _found(path, checkpoint)
+            _continued(path, found, overrides, allow_imports=allow_imports)
+            branch(path, found, new)
+            path, checkpoint = new, None
+        with nullcontext() if is_secondary_process() else RunDirectory.open(path) as directory:
+            found, skipped = _found(path, checkpoint)
+            config = _continued(path, found, overrides, allow_imports=allow_imports)
+            with (
+                process_group(config),
+                closing(Run(config, path, open_matchmaker, new=False, allow_imports=allow_imports)) as run,
+            ):
+                run.restore(found)
+                if directory is None:
+                    _run_secondary(run, path)
+                    return
+                directory.change_config(config.model_dump(mode="json"))
+                _log.info("Resuming with %s", environment())
+                run_to_end(run, directory, console or Console(), resumed=True, skipped=skipped)
 
 
-def run_to_end(run: Run, directory: RunDirectory, console: Console, resumed: bool) -> None:
-    """Take a run to its end, reporting to the directory and the console; raises KeyboardInterrupt if interrupted."""
+def run_to_end(run: Run, directory: RunDirectory, console: Console, resumed: bool, skipped: Sequence[str] = ()) -> None:
+    """Take a run to its end, reporting to the directory and the console; raises `Interrupted` if it is interrupted.
+
+    `skipped` are sentences about damaged checkpoints.
+    """
+    interrupts = Interrupts()
+    with _watched(console, interrupts), _disk_errors_explained(directory.path):
+        for sentence in skipped:
+            _say(console, f"Warning: {sentence}", style="bold red")
+        with interrupts:
+            reporter = _train(run, directory, console, interrupts, resumed)
+        finished = run.update == run.config.updates
+        if finished and not interrupts.requested:
+            _conclude(run, directory, console, reporter)
+        elif finished:
+            _say(console, f"The run has finished its {run.update} updates; it is saved in {directory.path}.")
+        else:
+            command = f"nemesis resume {directory.path}{_flag(run)}"
+            _say(console, f"Stopped and saved at update {run.update}; continue with `{command}`.")
+    if interrupts.requested or not finished:
+        raise interrupts.cause or Interrupted("a signal to another process of the run", 143)
+
+
+def _train(run: Run, directory: RunDirectory, console: Console, interrupts: Interrupts, resumed: bool) -> Reporter:
+    """Learn until the last update or a request to stop, and save what was learned."""
     config, root = run.config, directory.checkpoints_path
     title = f"{config.game} · {config.learner.algorithm} · {directory.path}"
     progress.clear()
@@ -100,7 +131,6 @@ def run_to_end(run: Run, directory: RunDirectory, console: Console, resumed: boo
         open_display(title, config.updates, console) as display,
         _warnings_shown(display),
         progress.listening(display.activity),
-        Interrupts() as interrupts,
     ):
         run.interrupts = interrupts
         _log.info("%s at update %d of %d", "Resumed" if resumed else "Started", run.update, config.updates)
@@ -114,24 +144,18 @@ def run_to_end(run: Run, directory: RunDirectory, console: Console, resumed: boo
                 values = run.step()
             except StoppedError:
                 break
-            last = run.update == config.updates
-            if last or run.update % config.evaluation.interval == 0:
-                values |= _evaluate(run, directory, reporter)
-            metrics.write(run.update, values | reporter.report(run.update, run.decisions, values))
-            if last or run.update % config.checkpoints.interval == 0:
+            with _saved_on_failure(run, root):
+                if run.update == config.updates or run.update % config.evaluation.interval == 0:
+                    values |= _evaluate(run, directory, reporter)
+                metrics.write(run.update, values | reporter.report(run.update, run.decisions, values))
+            if run.save_is_due:
                 metrics.flush()
                 run.save(root)
         if run.update < config.updates:
             metrics.flush()
             run.save(root)
         _log.info("Ended at update %d", run.update)
-    if run.update < config.updates:
-        _say(
-            console,
-            f"Stopped and saved at update {run.update}; continue with `nemesis resume {directory.path}{_flag(run)}`.",
-        )
-        raise KeyboardInterrupt
-    _conclude(run, directory, console, reporter)
+    return reporter
 
 
 def _evaluate(run: Run, directory: RunDirectory, reporter: Reporter) -> dict[str, float]:
@@ -157,11 +181,39 @@ def _flag(run: Run) -> str:
     return " --allow-imports" if run.config.imports() else ""
 
 
-def _run_secondary(run: Run) -> None:
+def _found(path: Path, update: int | None) -> tuple[Checkpoint, list[str]]:
+    """Return the checkpoint of an update, or the newest valid one with a sentence for each that was skipped."""
+    root = RunDirectory.checkpoints_of(path)
+    return newest_valid(root) if update is None else (checkpoint_of(root, update), [])
+
+
+def _continued(path: Path, checkpoint: Checkpoint, overrides: Sequence[str], *, allow_imports: bool) -> RunConfig:
+    """Return the config with which a run continues, or raise why it cannot."""
+    before = build_config(RunConfig, checkpoint.config)
+    check_imports(path, before.imports(), allowed=allow_imports)
+    config = _changed(before, overrides)
+    check_tracking(config.tracking)
+    if checkpoint.update >= config.updates:
+        finished = checkpoint.update == config.updates == before.updates
+        problem = f"has finished its {config.updates} updates" if finished else f"is at update {checkpoint.update}"
+        asked = "" if finished else f", and updates={config.updates} asks for no more"
+        raise UserError(
+            f"{path} {problem}{asked}; add some with `nemesis resume {path} updates={2 * checkpoint.update}`."
+        )
+    return config
+
+
+def _run_secondary(run: Run, folder: Path) -> None:
     """Take a run to its end in a process beside the one that reports it."""
-    with Interrupts() as interrupts:
-        while run.update < run.config.updates and not any_of(interrupts.requested, run.device):
-            run.step()
+    try:
+        with Interrupts() as interrupts:
+            while run.update < run.config.updates and not any_of(interrupts.requested, run.device):
+                run.step()
+    except BaseException as error:
+        if folder.is_dir():
+            log_to_run(folder, log_level())
+            log_end(error)
+        raise
 
 
 def _changed(config: RunConfig, overrides: Sequence[str]) -> RunConfig:
@@ -178,6 +230,44 @@ def _changed(config: RunConfig, overrides: Sequence[str]) -> RunConfig:
                 f"What can change: {', '.join(may_change)}."
             )
     return build_config(RunConfig, config.model_dump(mode="json"), overrides)
+
+
+@contextmanager
+def _watched(console: Console, interrupts: Interrupts) -> Iterator[None]:
+    """Let a console that can no longer be written stop the run."""
+    file = console.file
+    console.file = interrupts.watched(file)
+    try:
+        yield
+    finally:
+        console.file = file
+
+
+@contextmanager
+def _saved_on_failure(run: Run, root: Path) -> Iterator[None]:
+    """Save the update that was just finished, if its evaluation or its report fails."""
+    try:
+        yield
+    except Exception:
+        try:
+            run.save(root)
+        except CheckpointError as error:
+            _log.error("Update %d is not saved: %s", run.update, error)
+        raise
+
+
+@contextmanager
+def _disk_errors_explained(folder: Path) -> Iterator[None]:
+    """Turn the error of a full or read-only disk into a sentence."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _DISK_ERRORS:
+            raise
+        raise UserError(
+            f"{folder} cannot be written ({error.strerror}); free or repair the disk, then continue with "
+            f"`nemesis resume {folder}`."
+        ) from error
 
 
 def _say(console: Console, sentence: str, style: str | None = None) -> None:

@@ -9,7 +9,7 @@ import logging
 import random
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -95,6 +95,7 @@ class Run:
         self.update = 0
         self.learned = 0  # decisions that the policy has learned from, without its opponents' and stale ones
         self._pending: Experience | None = None  # of an update that was interrupted
+        self._saved_at = monotonic()
         self.interrupts: Interrupts | None = None
         self._warned_of_stale = False
 
@@ -149,9 +150,11 @@ class Run:
 
     def stop(self) -> bool:
         """Return whether the run was asked to stop; long work calls it often."""
+        if self.interrupts is not None and self.interrupts.requested:
+            return True
         if self._matches:
             self._matches.supervise()
-        return self.interrupts is not None and self.interrupts.requested
+        return False
 
     def evaluate(self) -> dict[str, float]:
         """Measure the last weights, the averaged ones, or both; nothing if the run is stopped meanwhile."""
@@ -162,6 +165,13 @@ class Run:
             return {}
         self.clock.evaluate += perf_counter() - started
         return values
+
+    @property
+    def save_is_due(self) -> bool:
+        """Whether the number of updates or the time since the last checkpoint asks for one."""
+        settings = self.config.checkpoints
+        late = settings.minutes is not None and monotonic() - self._saved_at >= 60 * settings.minutes
+        return late or self.update % settings.interval == 0 or self.update == self.config.updates
 
     def save(self, root: Path) -> Path:
         """Write a checkpoint, and remove what need not be kept."""
@@ -204,7 +214,9 @@ class Run:
             },
             self.config.model_dump(mode="json"),
         )
-        prune(root, self.config.checkpoints.keep_last, self.config.checkpoints.keep_every)
+        kept = self.config.checkpoints
+        prune(root, kept.keep_last, kept.keep_every, kept.interval)
+        self._saved_at = monotonic()
         self.clock.save += perf_counter() - started
         return path
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from nemesis.actors import parallel
+from nemesis.actors import actor, parallel
 from nemesis.actors.parallel import ParallelSource
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
@@ -315,14 +315,57 @@ def test_when_the_learner_is_killed_no_process_outlives_it_and_the_run_can_be_re
     assert lines[-1]["collection/decisions"] >= decisions + 5 * 512
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_stop_saves_and_ends_within_seconds(tmp_path: Path, number: signal.Signals):
-    path = tmp_path / "run"
-    process = started_run(path)
-    family = children(process.pid)
-    process.send_signal(number)
-    started = time.monotonic()
-    output, _ = process.communicate(timeout=10)
-    assert time.monotonic() - started < 10
-    assert "Stopped and saved" in output
-    wait_until(lambda: not any(alive(pid) for pid in family), 2.0)
+BROKEN = """
+from multiprocessing import parent_process
+from torch import nn
+
+class Broken:
+    def __init__(self, game):
+        self.game, self.action_head = game, game.action_head
+
+    def encoder(self, width):
+        return Encoder(self.game.encoder(width))
+
+class Encoder(nn.Module):
+    def __init__(self, encoder):
+        super().__init__()
+        self.encoder = encoder
+
+    def forward(self, view):
+        if parent_process() is not None:
+            raise ArithmeticError("out of range")
+        return self.encoder(view)
+"""
+
+
+@pytest.mark.parametrize(("inference", "name"), [("local", "An actor"), ("central", "Central inference")])
+def test_an_unexpected_exception_in_a_process_is_in_the_log_of_the_run(
+    tmp_path: Path, inference: str, name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    (tmp_path / "broken.py").write_text(BROKEN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(parallel, "_MAX_LOSSES", 1)
+    settings = ("collection.actors=1", "policy.encoder=broken:Broken", f"collection.inference={inference}")
+    with (
+        collecting(tmp_path, *settings) as (_, collection),
+        pytest.raises(UserError, match="actors in a row were lost"),
+    ):
+        collection.collect(512)
+    log = (tmp_path / "run.log").read_text()
+    assert f"{name} (process " in log
+    assert "ArithmeticError: out of range" in log
+    assert "ArithmeticError" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("memory", ["none", "gru"])
+def test_an_episode_longer_than_the_shared_memory_of_an_actor_is_learned_from_in_segments(
+    tmp_path: Path, memory: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(actor, "_MIN_CAPACITY", 24)
+    settings = ("game=openspiel:go(board_size=13)", "collection.actors=1", "collection.slots=2")
+    settings += ("collection.decisions=16", f"policy.memory={memory}", "learner.sequence_length=64")
+    with collecting(tmp_path, *settings) as (_, collection):
+        episodes = collection.collect(400).episodes[MAIN]
+    assert episodes.lengths.max() == (64 if memory == "gru" else 24)
+    assert episodes.terminated is not None
+    assert 0 < episodes.terminated.sum() < episodes.episodes

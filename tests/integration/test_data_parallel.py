@@ -3,8 +3,11 @@
 import json
 import os
 import shutil
+import signal
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,8 @@ import safetensors.torch
 import torch
 
 from nemesis.cli import main
+from nemesis.storage.metrics import read_metrics
+from nemesis.storage.policies import find_checkpoint
 
 SETTINGS = (
     "game=openspiel:leduc_poker",
@@ -69,3 +74,27 @@ def test_two_processes_learn_what_one_does(dataset: Path, tmp_path: Path):
     run(2, "resume", str(folder["two"]))
     again = safetensors.torch.load_file(folder["two"] / last / "weights.safetensors")
     assert all(torch.equal(again[name], tensor) for name, tensor in two.items())
+
+
+def test_a_signal_to_one_process_saves_and_ends_all(dataset: Path, tmp_path: Path):
+    preset, path = tmp_path / "preset.yaml", tmp_path / "run"
+    preset.write_text("learner: {algorithm: offline}\n")
+    settings = (*SETTINGS, f"data.sources={dataset}", "updates=1000000", "checkpoints.interval=1000000")
+    command = [sys.executable, "-m", "nemesis", "train", str(preset), *settings, "--run", str(path)]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    group = {"OMP_NUM_THREADS": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    first, second = (
+        subprocess.Popen(command, env={**os.environ, **group, "RANK": str(rank)}, stdout=subprocess.DEVNULL)
+        for rank in range(2)
+    )
+    deadline = time.monotonic() + 120
+    while len(read_metrics(path / "metrics.jsonl")) < 3:
+        assert (first.poll(), second.poll()) == (None, None)
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    second.send_signal(signal.SIGHUP)
+    assert first.wait(60) == 143
+    assert second.wait(60) == 0
+    assert find_checkpoint(path).update == read_metrics(path / "metrics.jsonl")[-1]["update"] >= 2
+    assert "Ended by a signal to another process of the run." in (path / "run.log").read_text()

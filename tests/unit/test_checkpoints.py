@@ -11,7 +11,14 @@ import torch
 import yaml
 
 from nemesis.storage import checkpoints
-from nemesis.storage.checkpoints import CheckpointError, load_checkpoint, newest_valid, prune, save_checkpoint
+from nemesis.storage.checkpoints import (
+    CheckpointError,
+    checkpoint_of,
+    load_checkpoint,
+    newest_valid,
+    prune,
+    save_checkpoint,
+)
 from nemesis.storage.random_states import capture_random_states, restore_random_states
 from nemesis.storage.state_tree import flatten_state, unflatten_state
 
@@ -184,6 +191,43 @@ def test_pruning_keeps_the_last_and_every_mth_and_clears_leftovers(tmp_path):
     assert updates(tmp_path) == [40, 80, 90, 100]
     prune(tmp_path, keep_last=1, keep_every=0)
     assert updates(tmp_path) == [100]
+
+
+def test_checkpoints_saved_in_between_do_not_push_out_those_of_the_interval(tmp_path):
+    for update in (10, 20, 23, 30, 37, 39):
+        save(tmp_path, update)
+    prune(tmp_path, keep_last=2, keep_every=0, interval=10)
+    assert updates(tmp_path) == [20, 30, 39]
+    prune(tmp_path, keep_last=2, keep_every=0, interval=100)  # a longer interval: there is none of it yet
+    assert updates(tmp_path) == [30, 39]
+
+
+def test_a_checkpoint_of_a_chosen_update_is_found_and_an_unknown_one_lists_what_there_is(tmp_path):
+    for update in (0, 20, 100):
+        save(tmp_path, update)
+    assert checkpoint_of(tmp_path, 20).update == 20
+    with pytest.raises(CheckpointError, match=r"no checkpoint of update 21 in .*; there are: 0, 20, 100\."):
+        checkpoint_of(tmp_path, 21)
+
+
+def test_a_kill_while_a_checkpoint_is_replaced_leaves_the_one_before(tmp_path, monkeypatch):
+    target, rename = save(tmp_path, 100), Path.rename
+
+    def killed(path: Path, new: Path) -> Path:
+        if new == target:
+            raise KeyboardInterrupt  # not an error that saving handles
+        return rename(path, new)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", killed)
+        with pytest.raises(KeyboardInterrupt):
+            save(tmp_path, 100)
+    assert not target.exists()
+    assert newest_valid(tmp_path)[0].update == 100
+    prune(tmp_path, keep_last=1, keep_every=0)
+    assert newest_valid(tmp_path)[0].update == 100
+    save(tmp_path, 100)
+    assert [path.name for path in tmp_path.iterdir()] == [target.name]
 
 
 def test_saving_again_replaces_a_damaged_checkpoint_of_the_same_update(tmp_path):

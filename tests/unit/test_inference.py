@@ -37,7 +37,8 @@ def served(tmp_path: Path) -> Iterator[tuple[Inference, list[InferenceClient]]]:
     weights = {MAIN: SharedWeights(policy)}
     weights[MAIN].publish(policy, 7)
     pipes = [Pipe() for _ in exchanges]
-    task = InferenceTask(play_settings(build_config(RunConfig, settings)), tmp_path, 0, weights, exchanges)
+    played = play_settings(build_config(RunConfig, settings))
+    task = InferenceTask(played, tmp_path, log_level=0, seed=0, weights=weights, exchanges=exchanges)
     inference = Inference(task, [theirs for theirs, _ in pipes])
 
     def serve() -> None:

@@ -122,8 +122,8 @@ def test_an_exploiter_learns_to_beat_its_target(tmp_path: Path, start: str):
     assert result["low"] > 0.5
 
 
-def test_a_resumed_league_ends_like_one_that_was_never_stopped(tmp_path: Path):
-    straight, stopped = tmp_path / "straight", tmp_path / "stopped"
+def test_a_resumed_or_branched_league_ends_like_one_that_was_never_stopped(tmp_path: Path):
+    straight, stopped, branched = (tmp_path / name for name in ("straight", "stopped", "branched"))
     settings = (*EXPLOITED, "exploiter.threshold=0", "opponents.shares.exploiter=0.2")
     trained(straight, *settings)
     step = Run.step
@@ -138,13 +138,21 @@ def test_a_resumed_league_ends_like_one_that_was_never_stopped(tmp_path: Path):
         with pytest.raises(UserError, match="half way"):
             trained(stopped, *settings)
     resume(stopped, [], Console(file=StringIO()), open_league)
-    ours, theirs = (load_checkpoint(path / "checkpoints" / "update-00000012") for path in (stopped, straight))
-    for group in ("weights", "average", "matchmaker", "source"):
-        expected = theirs.tensors(group)
-        for name, tensor in ours.tensors(group).items():
-            assert torch.equal(tensor, expected[name]), (group, name)
-    assert ours.state["matchmaker"] == theirs.state["matchmaker"]
-    assert registry(stopped) == registry(straight)
+    before = {path: path.read_bytes() for path in straight.rglob("*") if path.is_file()}
+    resume(straight, [], Console(file=StringIO()), open_league, checkpoint=4, new=branched)
+    assert {path: path.read_bytes() for path in straight.rglob("*") if path.is_file()} == before
+    for run in (stopped, branched):
+        ours, theirs = (load_checkpoint(path / "checkpoints" / "update-00000012") for path in (run, straight))
+        for group in ("weights", "average", "matchmaker", "source"):
+            expected = theirs.tensors(group)
+            for name, tensor in ours.tensors(group).items():
+                assert torch.equal(tensor, expected[name]), (group, name)
+        assert ours.state["matchmaker"] == theirs.state["matchmaker"]
+        assert registry(run) == registry(straight)
+        assert [line["update"] for line in metrics(run)] == list(range(13))
+    origin = json.loads((branched / "environment.json").read_text())["branched_from"]
+    assert origin == {"run": str(straight), "update": 4}
+    assert [path.name for path in (branched / "checkpoints").iterdir()].count("update-00000000") == 0
 
 
 def test_files_that_no_checkpoint_needs_are_removed_and_every_kept_one_can_be_resumed(tmp_path: Path):
@@ -184,6 +192,11 @@ def test_cloned_policies_are_copied_into_the_run_and_met(tmp_path: Path):
     (tmp_path / "teacher").rename(tmp_path / "gone")
     resume(tmp_path / "run", ["updates=6"], Console(file=StringIO()), open_league)
     assert metrics(tmp_path / "run")[-1]["update"] == 6
+    resume(tmp_path / "run", ["updates=8"], Console(file=StringIO()), open_league, new=tmp_path / "branch")
+    assert metrics(tmp_path / "branch")[-1]["update"] == 8
+    assert metrics(tmp_path / "run")[-1]["update"] == 6
+    with pytest.raises(UserError, match="already exists; choose another --run"):
+        resume(tmp_path / "run", ["updates=8"], Console(file=StringIO()), open_league, new=tmp_path / "branch")
 
 
 def test_cloned_policies_keep_their_style_and_what_the_run_makes_plays_as_it_is(tmp_path: Path):

@@ -190,6 +190,8 @@ def test_evaluate_measures_chosen_opponents_and_saves_replays(
     assert figures["against_average"]["timid"]["ended"]["host_lost"] == 4
     assert len(figures["replays"]) == 2  # one of the three matches was voided
     assert all("timid" in Path(path).read_text() for path in figures["replays"])
+    assert {Path(path).parent.name for path in figures["replays"]} == {"update-00000002-2"}
+    assert all("bold" in path.read_text() for path in (run / "replays" / "update-00000002").iterdir())  # of training
     assert all(pool.closed for pool in duel.pools)
 
 
