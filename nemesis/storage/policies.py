@@ -69,6 +69,7 @@ class SavedPolicy:
         loaded = self._weights(weights)
         check_shapes(f"{self.path}", policy.state_dict(), loaded)
         policy.load_state_dict(loaded)
+        policy.style = self.style
         return policy.eval()
 
     def check(self, game: Game) -> None:
@@ -175,7 +176,7 @@ def load_policy(path: str | Path, average: bool = False, *, allow_imports: Impor
     """Load a trained policy from a policy file, a checkpoint, or the newest valid checkpoint of a run.
 
     Nothing but the file or folder is needed; shipped:NAME is one that comes with Nemesis. With `average`, the averaged
-    weights of a checkpoint are loaded instead of the last ones; a file has only one kind.
+    weights of a checkpoint are loaded instead of the last ones; a file has only one kind. `Policy.act` plays with it.
     """
     saved = find_policy(path, allow_imports=allow_imports)
     return saved.load(saved.game_config().open_game(), "average" if average else "last")
