@@ -37,26 +37,17 @@ _FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _COMMENT_WITH_NAME = re.compile(r"# (\w+\.(?:py|yaml))\n")
 
 # What makes commands short. A setting or option of the page gives way to the one here.
-_SHORT_RUN = {
-    "updates": "1",
-    "collection.slots": "8",
-    "collection.decisions": "64",
-    "collection.actors": "0",
-    "evaluation.matches": "0",
-    "pokemon.hosts": "1",
-    "tracking.tensorboard": "false",
-}
+_SHORT_BATTLES = {"pokemon.hosts": "1", "pokemon.turn_limit": "10"}
+_SHORT_RUN = {"updates": "1", "evaluation.matches": "0", "tracking.tensorboard": "false"}
+_SMALL_BATCHES = {"collection.slots": "8", "collection.decisions": "64", "collection.actors": "0"}
 _SHORT_SETTINGS = {
-    "train": _SHORT_RUN,
+    "train": _SHORT_RUN | _SMALL_BATCHES | _SHORT_BATTLES,
     "resume": {"updates": "2"},
-    "exploit": {
-        "updates": "1",
-        "exploiter.matches": "10",
-        "evaluation.matches": "0",
-        "tracking.tensorboard": "false",
-    },
+    "exploit": _SHORT_RUN | {"exploiter.matches": "10"},
+    "evaluate": _SHORT_BATTLES,
+    "collect": _SHORT_BATTLES,
 }
-_SHORT_OPTIONS = {"evaluate": {"--matches": "2"}, "collect": {"--matches": "12"}}
+_SHORT_OPTIONS = {"evaluate": {"--matches": "2"}, "collect": {"--matches": "4"}}
 _FEW_GROUPS = {"data.validation": "0.5"}  # for runs on the few replays of the reader
 
 
@@ -185,6 +176,8 @@ def shortened(arguments: Sequence[str]) -> list[str]:
             place = rest.index(option)
             rest[place : place + 2] = []
         rest += [option, value]
+    if command == "train" and not {"--run", "--dry-run"} & {*rest}:
+        rest.append("--dry-run")  # nothing on the page can use this run
     return [command, *rest, *(f"{key}={value}" for key, value in settings.items())]
 
 
