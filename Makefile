@@ -1,11 +1,12 @@
-# Two commands: `make train` and `make test`. Each sets up everything it needs into .venv.
+# Two commands: `make train` and `make test`; `make coverage` also shows what the tests run. Each sets up everything it
+# needs into .venv.
 
 PYTHON ?= python3
 BIN := .venv/bin
 PIP = $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 FAILED = { echo "pip could not install the packages; see above. Check the network and the disk, then try again." >&2; exit 1; }
 
-.PHONY: train test setup clean
+.PHONY: train test coverage setup clean
 
 train: .venv/installed
 	$(BIN)/nemesis train gen1randombattle $(if $(RUN),--run $(RUN))
@@ -16,6 +17,14 @@ test: .venv/installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -n 2 --dist worksteal
+
+# Processes that a test kills have no time to write what they have measured.
+coverage: .venv/installed-dev
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n 2 --dist worksteal
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+	$(BIN)/coverage html --quiet
 
 setup: .venv/installed-dev
 
@@ -35,4 +44,4 @@ setup: .venv/installed-dev
 	@touch $@
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage* htmlcov

@@ -62,8 +62,8 @@ def evaluate(
         game: FAMILY:GAME, if no run or policy determines it
         matches: number of matches per pair; by default the run's evaluation.matches, or 400 with several players
         opponent: scripted opponents of a single player, may be repeated; by default the run's evaluation.opponents
-        replays: number of matches to save as replays, against the strongest opponent or per pair
-        folder: folder of the replays of pairs; those of a single run are saved in its own folder
+        replays: number of matches to save, to watch them, against the strongest opponent or per pair
+        folder: folder of the saved matches of pairs; those of a single run are saved in its own folder
         temperature: of the policies' sampling, with several players; 0 plays the most likely action. Unless this or
             top_p is given, policy files play as they were exported, and all others at temperature 1
         top_p: total probability of the most likely actions that are kept, with several players

@@ -139,14 +139,29 @@ class MatchPool(Protocol):
     def slots(self) -> int: ...
 
     def recv(self) -> tuple[Decisions, Results]:
-        """Return the waiting decisions and the matches that ended since the last call.
+        """Return the decisions that wait for an action, n rows, and the matches that ended since the last call, m rows.
 
-        The decisions may be those of some matches only, or none; at most one of each seat.
+        The decisions are of some matches or of all, at most one of each seat, in an order that the pool chooses; n may
+        be 0, and so may m. A row is one seat of one match: its number, its slot, its seat, its view (n, view) and its
+        packed mask (n, byte), which allows at least one action. Seats that decide at the same time are separate rows
+        of the same match. The arrays are the caller's to keep.
+
+        A match that ended is reported once, at the latest with the first decision of the match that took its slot, so
+        memory that belongs to a slot is cleared by `results.slot` before the decisions are answered. Results have the
+        returns (m, side) and a reason. A voided match is reported too, but must not count (`is_counted`).
+
+        All rows are answered by one `send` before the next `recv`.
         """
         ...
 
     def send(self, actions: IntArray) -> None:
-        """Answer the decisions of the last `recv`, row by row, even if there are none; the array stays the caller's."""
+        """Answer all decisions of the last `recv` with one action per row (n,), in the same order.
+
+        Every `recv` is followed by one `send`, with an empty array if it returned no decisions. An action that the mask
+        of its row does not allow is a ValueError, and nothing is played. Matches continue, and those that end are
+        replaced by new ones, whose results come with a later `recv`; so do the results of matches that are voided
+        because their simulator failed, whose answers are dropped. The array stays the caller's.
+        """
         ...
 
     def snapshot(self) -> Arrays:

@@ -1,4 +1,4 @@
-"""Replays: matches of a policy, saved as files that a person can watch."""
+"""Saved matches: matches of a policy, written as files that a person can watch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

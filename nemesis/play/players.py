@@ -3,7 +3,6 @@
 A policy player keeps a memory state per seat between decisions; random and scripted players have none.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -11,19 +10,12 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import torch
 
-from nemesis.core.errors import UserError
 from nemesis.core.game import BoolArray, Decisions, FloatArray, GameSpec, IntArray, Scripted, StepPolicy
 from nemesis.core.masks import unpack_mask
 from nemesis.core.random import generator_state, restore_generator
 from nemesis.policies.heads import check_mask
-from nemesis.policies.play_style import DEFAULT_STYLE, PlayStyle
+from nemesis.policies.play_style import DEFAULT_STYLE, PlayStyle, check_finite
 from nemesis.policies.policy import PlayingPolicy, StepOutput
-
-_BELOW_ONE = 1 - 2.0**-30  # so that a draw times the sum never rounds up to the sum
-
-
-class BrokenPolicyError(UserError):
-    """A policy whose outputs are not finite, so that it cannot play."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +143,7 @@ class PolicyPlayer:
         output, place = self._step(decisions)
         if place is not None:
             self._state.index_copy_(0, place, output.state)  # faster than indexing; a seat decides once in a batch
-        # One random number per row, not one per action. Illegal actions add nothing to the sum.
-        total = self._style.weigh(output.log_probs).cumsum(-1, dtype=torch.float64)
-        _check_finite(total[:, -1])
-        draw = torch.rand(len(total), 1, dtype=total.dtype, device=self._device, generator=self._generator)
-        action = torch.searchsorted(total, draw * _BELOW_ONE * total[:, -1:], right=True)[:, 0]
+        action = self._style.sample(output.log_probs, self._generator)
         log_prob = output.log_probs.gather(-1, action[:, None])[:, 0]
         return Choices(action.cpu().numpy(), log_prob.cpu().numpy(), output.value.cpu().numpy())
 
@@ -204,7 +192,7 @@ def as_step_policy(policy: PlayingPolicy, device: torch.device) -> StepPolicy:
     def step(view: np.ndarray[Any, Any], mask: BoolArray, state: FloatArray) -> tuple[FloatArray, FloatArray]:
         arrays = (torch.from_numpy(array).to(device) for array in (view, mask, state))
         output = policy.step(*arrays)
-        _check_finite(output.log_probs)
+        check_finite(output.log_probs)
         return output.log_probs.softmax(-1).cpu().numpy(), output.state.cpu().numpy()
 
     return StepPolicy(policy.state_size, step)
@@ -216,11 +204,3 @@ def _generator_snapshot(generator: np.random.Generator) -> dict[str, torch.Tenso
 
 def _restore_generator(generator: np.random.Generator, snapshot: Mapping[str, torch.Tensor]) -> None:
     restore_generator(generator, snapshot["generator"].numpy().view(np.uint64))
-
-
-def _check_finite(numbers: torch.Tensor) -> None:
-    if not math.isfinite(numbers.sum()):  # one NaN makes the sum a NaN, which is cheaper than checking each
-        raise BrokenPolicyError(
-            "The policy's probabilities are not finite: its weights have grown too large. "
-            "Train again with a lower learner.learning_rate or learner.gradient_clip."
-        )

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import log_softmax
 
 from nemesis.core.game import BoolArray, IntArray
-from nemesis.core.masks import PackedMask
+from nemesis.core.masks import PackedMask, packed_size
 from nemesis.policies.config import PolicyConfig
 
 # Finite, so that probability · log-probability of an illegal action is 0 and never NaN.
@@ -101,7 +101,11 @@ class Heads(nn.Module):
         """Return action and value for features (…, width) and masks: bool (…, action), or packed uint8 (…, byte)."""
         features = self.norm(features)
         logits = self.action(features, context).float()
-        legal = unpack_mask(mask, logits.shape[-1]) if mask.dtype == torch.uint8 else mask
+        actions, packed = logits.shape[-1], mask.dtype == torch.uint8
+        if mask.shape[-1] != (width := packed_size(actions) if packed else actions):
+            kind = "packed mask" if packed else "mask"
+            raise ValueError(f"A {kind} of {actions} actions has {width} columns, not {mask.shape[-1]}.")
+        legal = unpack_mask(mask, actions) if packed else mask
         log_probs = log_softmax(torch.where(legal, logits, ILLEGAL), dim=-1)
         value = self.value(features).float()
         if self.atoms is None:

@@ -7,6 +7,21 @@ import torch
 
 from nemesis.core.errors import UserError
 
+_BELOW_ONE = 1 - 2.0**-30  # so that a draw times the sum never rounds up to the sum
+
+
+class BrokenPolicyError(UserError):
+    """A policy whose outputs are not finite, so that it cannot play."""
+
+
+def check_finite(numbers: torch.Tensor) -> None:
+    """Raise unless all numbers that follow from a policy's outputs are finite."""
+    if not math.isfinite(numbers.sum()):  # one NaN makes the sum a NaN, which is cheaper than checking each
+        raise BrokenPolicyError(
+            "The policy's probabilities are not finite: its weights have grown too large. "
+            "Train again with a lower learner.learning_rate or learner.gradient_clip."
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class PlayStyle:
@@ -45,6 +60,14 @@ class PlayStyle:
         likelier = ordered.cumsum(-1, dtype=torch.float64) - ordered  # total weight of all likelier actions
         kept = (likelier < self.top_p).sum(-1, keepdim=True).clamp(min=1)
         return weights * (weights >= ordered.gather(-1, kept - 1))
+
+    def sample(self, log_probs: torch.Tensor, generator: torch.Generator | None = None) -> torch.Tensor:
+        """Sample an action (n,) from each row of log-probabilities (n, action); an illegal action is never drawn."""
+        # One random number per row, not one per action. Illegal actions add nothing to the sum.
+        total = self.weigh(log_probs).cumsum(-1, dtype=torch.float64)
+        check_finite(total[:, -1])
+        draw = torch.rand(len(total), 1, dtype=total.dtype, device=total.device, generator=generator)
+        return torch.searchsorted(total, draw * _BELOW_ONE * total[:, -1:], right=True)[:, 0]
 
 
 DEFAULT_STYLE = PlayStyle()

@@ -3,12 +3,18 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+import numpy.typing as npt
+import torch
 from torch import Tensor, nn
 
 from nemesis.core.errors import UserError
+from nemesis.core.game import BoolArray, FloatArray, IntArray
+from nemesis.core.masks import PackedMask
 from nemesis.policies.config import PolicyConfig, dimensions
-from nemesis.policies.heads import Heads, PolicyOutput
+from nemesis.policies.heads import Heads, IllegalPositionError, PolicyOutput
 from nemesis.policies.memory import memory_core
+from nemesis.policies.play_style import DEFAULT_STYLE, PlayStyle
 
 
 class StepOutput(NamedTuple):
@@ -43,6 +49,9 @@ class Policy(nn.Module):
     Dropout layers, within the parts and before the memory of sequences, are off until a learner sets their rate.
     """
 
+    style: PlayStyle = DEFAULT_STYLE
+    """How `act` samples by default: as a policy file was exported."""
+
     def __init__(
         self,
         encoder: Callable[[int], nn.Module],
@@ -74,6 +83,37 @@ class Policy(nn.Module):
     @property
     def has_opponent_model(self) -> bool:
         return self.opponent_model is not None
+
+    @torch.inference_mode()
+    def act(
+        self,
+        view: npt.NDArray[Any],
+        mask: BoolArray | PackedMask,
+        state: FloatArray | None = None,
+        *,
+        style: PlayStyle | None = None,
+        generator: torch.Generator | None = None,
+    ) -> tuple[IntArray, FloatArray]:
+        """Choose an action for each row, from arrays to arrays, on whatever device the policy is.
+
+        Views are (n, view). Masks are bool (n, action), or packed uint8 (n, byte), as a match pool gives them. The
+        state (n, state) is what the last call returned for the same seats; its rows are zero where an episode starts,
+        and None starts all of them. Returns the actions (n,), all legal, and the new state (n, state).
+
+        Actions are sampled by the style, else by that of the policy (`Policy.style`), with random numbers of the
+        generator, which is on the policy's device, else of torch's global one.
+        """
+        if mask.dtype not in (np.bool_, np.uint8):
+            raise ValueError(
+                f"Masks are bool (n, action) or packed uint8 (n, byte), not {mask.dtype}; use astype(bool)."
+            )
+        if (stuck := np.flatnonzero(~mask.any(axis=1))).size:
+            raise IllegalPositionError(f"Row {stuck[0]} has a mask that allows no action.")
+        device = next(self.parameters()).device
+        memory = torch.zeros(len(view), self.state_size) if state is None else torch.from_numpy(state)
+        output = self.step(torch.from_numpy(view).to(device), torch.from_numpy(mask).to(device), memory.to(device))
+        action = (style or self.style).sample(output.log_probs, generator)
+        return action.cpu().numpy(), output.state.cpu().numpy()
 
     def step(self, view: Tensor, mask: Tensor, state: Tensor) -> StepOutput:
         """Decide once for each row: view (n, view), mask (n, action) or packed, state (n, state)."""

@@ -72,6 +72,7 @@ class SavedPolicy:
         loaded = self._weights(weights)
         check_shapes(f"{self.path}", policy.state_dict(), loaded)
         policy.load_state_dict(loaded)
+        policy.style = self.style
         return policy.eval()
 
     def check(self, game: Game) -> None:
@@ -180,7 +181,7 @@ def load_policy(
     """Load a trained policy from a policy file, a checkpoint, or the newest valid checkpoint of a run.
 
     Nothing but the file or folder is needed; shipped:NAME is one that comes with Nemesis. Of a run or checkpoint, the
-    averaged weights are loaded, as by all commands, or the last ones with `weights="last"`.
+    averaged weights are loaded, as by all commands, or the last ones with `weights="last"`. `Policy.act` plays with it.
     """
     if weights not in get_args(Weights):
         raise UserError(f"weights must be one of {', '.join(get_args(Weights))}, not {weights!r}.")

@@ -1,32 +1,13 @@
-"""docs/extending.md: every file and every command of the page works, as a reader would try them."""
+"""A family of games as an installed package, with the game of docs/extending.md: its settings, commands and checks."""
 
 import json
 import os
-import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
-PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
-
-
-def blocks(kind: str) -> list[str]:
-    return re.findall(rf"^```{kind}\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the files of the page."""
-    folder = tmp_path_factory.mktemp("extending")
-    for text in blocks("python") + blocks("yaml"):
-        name = text.partition("\n")[0].removeprefix("# ")
-        (folder / name).write_text(text, encoding="utf-8")
-    return folder
-
+from doc_pages import ROOT, blocks
 
 DRIVER = """
 import contextlib, io, json, sys
@@ -42,51 +23,26 @@ print(json.dumps(done))
 
 
 def run(folder: Path, *commands: Sequence[str]) -> list[tuple[int, str, str]]:
-    """Run commands in the folder, one after the other in one process: exit code, output and errors of each."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(PAGE.parents[1]), str(folder)])}
+    """Run commands in a process of its own, because families are found once: exit code, output and errors of each."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(folder)])}
     command = [sys.executable, "-c", DRIVER, json.dumps(commands)]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return [tuple(one) for one in json.loads(done.stdout)]
 
 
-def test_every_command_of_the_page_works(folder: Path):
-    commands = [shlex.split(line) for text in blocks("sh") for line in text.splitlines() if line]
-    assert [program for program, *_ in commands] == ["nemesis"] * 5
-    for (code, out, errors), (_, name, *_) in zip(run(folder, *(rest for _, *rest in commands)), commands, strict=True):
-        assert code == 0, errors + out
-        if name == "evaluate":
-            assert "runs/first against copycat:beat_last: win rate" in errors
-    lines = [json.loads(line) for line in (folder / "runs" / "fourth" / "metrics.jsonl").read_text().splitlines()]
-    assert lines[-1]["learner/seen"] > 0
-
-    refused, resumed, exported, unknown = run(
-        folder,
-        ("resume", "runs/first", "updates=21"),
-        ("resume", "runs/first", "updates=21", "--allow-imports"),
-        ("export", "runs/first", "mine.safetensors", "--allow-imports"),
-        ("evaluate", "mine.safetensors"),
-    )
-    assert refused[0] == 2
-    assert "names code to import: rps:RockPaperScissors" in refused[2]
-    assert "--allow-imports" in refused[2]
-    assert resumed[0] == 0
-    assert exported[0] == 0, exported[2]
-    assert "names code to import" in unknown[2]
-
-
-def test_an_installed_package_brings_a_family_with_its_settings_commands_and_checks(folder: Path):
+def test_an_installed_package_brings_a_family_with_its_settings_commands_and_checks(tmp_path: Path):
     """What pip would install: a module, and metadata that names an entry point."""
-    (folder / "board_games.py").write_text(FAMILY, encoding="utf-8")
-    information = folder / "board_games-1.0.dist-info"
+    files = {block.file: block.text for block in blocks(ROOT / "docs" / "extending.md") if block.file}
+    (tmp_path / "rps.py").write_text(files["rps.py"], encoding="utf-8")
+    (tmp_path / "board_games.py").write_text(FAMILY, encoding="utf-8")
+    information = tmp_path / "board_games-1.0.dist-info"
     information.mkdir()
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: board-games\nVersion: 1.0\n", encoding="utf-8")
     (information / "entry_points.txt").write_text("[nemesis.games]\nboard = board_games:FAMILY\n", encoding="utf-8")
-    (folder / "board.yaml").write_text(
-        (folder / "first.yaml").read_text().replace("rps:RockPaperScissors", "board:rps")
-    )
+    (tmp_path / "board.yaml").write_text(files["first.yaml"].replace("rps:RockPaperScissors", "board:rps"))
     fields, trained, resumed, command, doctor, exported, refused, unknown = run(
-        folder,
+        tmp_path,
         ("config", "fields", "board"),
         ("train", "board.yaml", "updates=2", "board.rounds=2", "--run", "runs/board"),
         ("resume", "runs/board", "updates=3"),

@@ -492,11 +492,3 @@ def test_the_example_learns() -> None:
     nash_conv = [float(value) for value in re.findall(r"NashConv ([\d.]+)", run.stdout)]
     assert len(nash_conv) > 4
     assert nash_conv[-1] < nash_conv[0] / 2
-
-
-SNIPPETS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "environments.md").read_text(), re.DOTALL)
-
-
-@pytest.mark.parametrize("number", range(len(SNIPPETS)))
-def test_the_snippets_of_the_documentation_run(number: int) -> None:
-    exec(compile(SNIPPETS[number], f"docs/environments.md, snippet {number}", "exec"), {})

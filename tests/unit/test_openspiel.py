@@ -266,12 +266,13 @@ def test_a_match_is_numbered_once_and_its_slot_goes_to_the_next(open_any):
             assert slot_of.setdefault(match, slot) == slot
 
 
-def test_an_illegal_action_is_an_error_that_names_the_match(open_any):
+@pytest.mark.parametrize("illegal", [0, -1, 3])  # nothing to fold against yet; two that are no actions
+def test_an_illegal_action_is_an_error_that_names_the_match(open_any, illegal: int):
     pool = open_any(LEDUC).pool(8, seed=0)
     pool.recv()
     actions = np.ones(8, dtype=np.int64)
-    actions[5] = 0  # nothing to fold against yet
-    with pytest.raises(ValueError, match=r"^Action 0 is not legal in match 5\.$"):
+    actions[5] = illegal
+    with pytest.raises(ValueError, match=rf"^Action {illegal} is not legal in match 5\.$"):
         pool.send(actions)
 
 

@@ -11,9 +11,9 @@ from torch import Tensor
 from nemesis.core.errors import UserError
 from nemesis.core.game import Decisions, GameSpec
 from nemesis.core.masks import is_legal, pack_mask
-from nemesis.play.players import BrokenPolicyError, PolicyPlayer
+from nemesis.play.players import PolicyPlayer
 from nemesis.policies.ensemble import Ensemble
-from nemesis.policies.play_style import PlayStyle
+from nemesis.policies.play_style import BrokenPolicyError, PlayStyle
 from nemesis.policies.policy import Policy, StepOutput
 
 torch.set_num_threads(1)

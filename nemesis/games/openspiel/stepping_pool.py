@@ -31,6 +31,7 @@ class SteppingPool:
         return len(self._state)
 
     def recv(self) -> tuple[Decisions, Results]:
+        """Return one decision of every match, by slot, and the matches that ended in the last `send`."""
         seat = [state.current_player() for state in self._state]
         views = [view_of(state, who, self._by_information) for state, who in zip(self._state, seat, strict=True)]
         decisions = Decisions(
@@ -50,6 +51,7 @@ class SteppingPool:
         return decisions, results
 
     def send(self, actions: IntArray) -> None:
+        """Apply one action (slot,) to every match; a match in which OpenSpiel fails is voided."""
         if (illegal := np.flatnonzero(~is_legal(self._mask, actions))).size:
             slot = illegal[0]
             raise ValueError(f"Action {actions[slot]} is not legal in match {self._match[slot]}.")

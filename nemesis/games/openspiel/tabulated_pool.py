@@ -25,6 +25,7 @@ class TabulatedPool:
         return len(self._node)
 
     def recv(self) -> tuple[Decisions, Results]:
+        """Return one decision of every match, by slot, and the matches that ended in the last `send`."""
         tree, ended = self._tree, self._ended
         self._ended = _no_results()
         information = tree.information[self._node]
@@ -38,9 +39,11 @@ class TabulatedPool:
         return decisions, ended
 
     def send(self, actions: IntArray) -> None:
+        """Apply one action (slot,) to every match; none is ever voided."""
         tree = self._tree
-        node = tree.child[self._node, actions]
-        if (illegal := np.flatnonzero(node < 0)).size:
+        inside = np.clip(actions, 0, tree.child.shape[1] - 1)
+        node = tree.child[self._node, inside]
+        if (illegal := np.flatnonzero((node < 0) | (actions != inside))).size:
             slot = illegal[0]
             raise ValueError(f"Action {actions[slot]} is not legal in match {self._match[slot]}.")
         node = self._sample_chance(node)

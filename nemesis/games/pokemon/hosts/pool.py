@@ -86,6 +86,11 @@ class BattlePool:
         return [host.pid for host in self._hosts]
 
     def recv(self) -> tuple[Decisions, Results]:
+        """Return the decisions of all matches of the next host, and which of its matches have ended.
+
+        Waits for the host. One that dies or hangs is replaced: its matches are in the results as HOST_LOST, and the
+        decisions are those of new ones. Returns are 1 and −1 for winner and loser, 0 for a draw or a voided match.
+        """
         if self._delivered is not None:
             raise RuntimeError("The decisions of the last recv have not been answered.")
         number = self._turn
@@ -103,6 +108,11 @@ class BattlePool:
         )
 
     def send(self, actions: IntArray) -> None:
+        """Give one action (n,) per decision of the last `recv` to its host, which simulates while others are asked.
+
+        A choice that the simulator refuses for a reason that the seat could not know is asked again later, with another
+        mask. A match whose choices are refused too often is voided as REFUSED.
+        """
         step = self._delivered
         if step is None:
             raise RuntimeError("There are no decisions to answer; call recv first.")

@@ -1,0 +1,225 @@
+"""The pages of the documentation, and a reader who tries what they say, from top to bottom.
+
+Commands are run in this process, shortened to seconds. What cannot be run in a test is checked instead: targets of
+make, arguments of benchmarks and of torchrun, extras of pip, tests by path.
+"""
+
+import argparse
+import contextlib
+import importlib
+import io
+import os
+import re
+import shlex
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from torch.distributed.run import parse_args as parse_torchrun
+
+from nemesis.cli import main
+from nemesis.core.config import build_config
+from nemesis.games.registry import GROUP
+from nemesis.training.config import RunConfig
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name != "results.md"),
+]
+_FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_COMMENT_WITH_NAME = re.compile(r"# (\w+\.(?:py|yaml))\n")
+
+# What makes commands short. A setting or option of the page gives way to the one here.
+_SHORT_BATTLES = {"pokemon.hosts": "1", "pokemon.turn_limit": "10"}
+_SHORT_RUN = {"updates": "1", "evaluation.matches": "0", "tracking.tensorboard": "false"}
+_SMALL_BATCHES = {"collection.slots": "8", "collection.decisions": "64", "collection.actors": "0"}
+_SHORT_SETTINGS = {
+    "train": _SHORT_RUN | _SMALL_BATCHES | _SHORT_BATTLES,
+    "resume": {"updates": "2"},
+    "exploit": _SHORT_RUN | {"exploiter.matches": "10"},
+    "evaluate": _SHORT_BATTLES,
+    "collect": _SHORT_BATTLES,
+}
+_SHORT_OPTIONS = {"evaluate": {"--matches": "2"}, "collect": {"--matches": "4"}}
+_FEW_GROUPS = {"data.validation": "0.5"}  # for runs on the few replays of the reader
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block of a page."""
+
+    language: str
+    text: str
+    line: int  # of the page, from 1
+
+    @property
+    def file(self) -> str | None:
+        """The name of the file that the block is, by its first line."""
+        named = _COMMENT_WITH_NAME.match(self.text)
+        return named[1] if named else None
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    return [Block(match[1], match[2], text[: match.start()].count("\n") + 2) for match in _FENCED.finditer(text)]
+
+
+def prose(page: Path) -> str:
+    """Return a page without its fenced blocks."""
+    return _FENCED.sub("", page.read_text(encoding="utf-8"))
+
+
+def nemesis(arguments: Sequence[str]) -> tuple[int, str]:
+    """Run a command; returns its exit code and all that it printed."""
+    with io.StringIO() as printed, contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        return main(list(arguments)), printed.getvalue()
+
+
+class Reader:
+    """Tries the blocks of a page in the working directory, in order, in one Python session."""
+
+    def __init__(self, page: Path) -> None:
+        self._page = page
+        self._session: dict[str, Any] = {"__name__": "__main__"}
+        self._runners: dict[str, Callable[[Block], None]] = {
+            "sh": self._commands,
+            "console": self._console,
+            "python": self._python,
+            "yaml": self._settings,
+            "toml": self._entry_point,
+            "text": lambda _: None,
+        }
+
+    def try_all(self) -> None:
+        found = blocks(self._page)
+        for block in found:
+            if block.file:
+                Path(block.file).write_text(block.text, encoding="utf-8")
+        for block in found:
+            if not block.file:
+                assert block.language in self._runners, f"{self._page}:{block.line}: a block of '{block.language}'"
+                self._runners[block.language](block)
+
+    def _commands(self, block: Block) -> None:
+        for number, line in enumerate(block.text.splitlines(), start=block.line):
+            if words := shlex.split(line, comments=True):
+                try:
+                    _command(words)
+                except Exception as error:
+                    raise AssertionError(f"{self._page}:{number}: {line}\n{error}") from error
+
+    def _console(self, block: Block) -> None:
+        """Run a command as it stands, and compare what it prints with the page."""
+        command, _, expected = block.text.partition("\n")
+        program, *arguments = shlex.split(command.removeprefix("$ "))
+        assert program == "nemesis"
+        assert nemesis(arguments)[1] == expected, f"{self._page}:{block.line}"
+
+    def _python(self, block: Block) -> None:
+        # Empty lines, so that a traceback has the lines of the page.
+        code = compile("\n" * (block.line - 1) + block.text, str(self._page), "exec")
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(code, self._session)
+
+    def _settings(self, block: Block) -> None:
+        build_config(RunConfig, {"game": "pokemon:gen1ou", **yaml.safe_load(block.text)})
+
+    def _entry_point(self, block: Block) -> None:
+        assert tomllib.loads(block.text)["project"]["entry-points"].keys() == {GROUP}
+
+
+def _command(words: Sequence[str]) -> None:
+    """Run or check one command of a page."""
+    variables = [word.partition("=")[0] for word in words if re.match(r"[A-Z_]+=", word)]
+    program, *arguments = words[len(variables) :]
+    match Path(program).name:
+        case "nemesis":
+            code, printed = nemesis(shortened(arguments))
+            assert code == 0, printed
+        case "torchrun":
+            started = parse_torchrun(arguments)
+            assert started.module
+            _command([started.training_script, *started.training_script_args])
+        case "make":
+            (target,) = arguments
+            assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+        case "python":
+            assert arguments[0] == "-m"
+            check_arguments(*arguments[1:])
+        case "pytest":
+            files = [ROOT / argument for argument in arguments if argument.startswith("tests")]
+            assert files
+            assert all(path.exists() for path in files)
+            assert all(variable in files[0].read_text(encoding="utf-8") for variable in variables)
+        case "pip":
+            check_extras(arguments[-1])
+        case _:
+            raise ValueError(f"No test knows how to run {program}.")
+
+
+def shortened(arguments: Sequence[str]) -> list[str]:
+    """Return a command that does the same in seconds."""
+    command, *rest = arguments
+    settings = dict(_SHORT_SETTINGS.get(command, {}))
+    if any(word.startswith("data.sources=") for word in rest):
+        settings |= _FEW_GROUPS
+    rest = [word for word in rest if word.partition("=")[0] not in settings]
+    for option, value in _SHORT_OPTIONS.get(command, {}).items():
+        if option in rest:
+            place = rest.index(option)
+            rest[place : place + 2] = []
+        rest += [option, value]
+    if command == "train" and not {"--run", "--dry-run"} & {*rest}:
+        rest.append("--dry-run")  # nothing on the page can use this run
+    return [command, *rest, *(f"{key}={value}" for key, value in settings.items())]
+
+
+class _ParsedError(Exception):
+    """The arguments of a program are right."""
+
+
+def check_arguments(module: str, *arguments: str) -> None:
+    """Raise unless a module of benchmarks takes the arguments; nothing is measured."""
+    parse = argparse.ArgumentParser.parse_args
+
+    def parse_only(parser: argparse.ArgumentParser, *_: object) -> None:
+        parse(parser, list(arguments))
+        raise _ParsedError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(argparse.ArgumentParser, "parse_args", parse_only)
+        try:
+            with pytest.raises(_ParsedError), contextlib.redirect_stderr(io.StringIO()) as complaint:
+                importlib.import_module(module).main()
+        except SystemExit:
+            raise ValueError(complaint.getvalue()) from None
+
+
+def check_extras(requirement: str) -> None:
+    """Raise unless an installation of this package names extras that it has."""
+    named = re.fullmatch(r"(?:\.|nemesis-rl)\[([\w,-]+)\]", requirement)
+    assert named, requirement
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert set(named[1].split(",")) <= project["optional-dependencies"].keys()
+
+
+@contextlib.contextmanager
+def working_directory(folder: Path) -> Iterator[None]:
+    """Work in a folder; afterwards, modules that were imported from it are forgotten."""
+    before, path = Path.cwd(), list(sys.path)
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+        sys.path[:] = path
+        for name, module in list(sys.modules.items()):
+            if str(getattr(module, "__file__", None) or "").startswith(str(folder)):
+                del sys.modules[name]
