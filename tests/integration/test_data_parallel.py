@@ -1,8 +1,8 @@
 """Two processes learn what one does."""
 
 import json
-import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import safetensors.torch
 import torch
+from background import LIMIT, command
 
 from nemesis.cli import main
 
@@ -35,16 +36,26 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def nemesis(processes: int, *arguments: str) -> subprocess.CompletedProcess[str]:
-    launcher = ("torch.distributed.run", "--standalone", "--nproc-per-node", str(processes), "-m", "--", "nemesis")
-    command = [sys.executable, "-m", *(launcher if processes > 1 else ("nemesis",)), *arguments]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
-
-
-def run(processes: int, *arguments: str) -> None:
-    ended = nemesis(processes, *arguments)
+def torchrun(*arguments: str) -> None:
+    """Run a command in two processes."""
+    launcher = ("torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "--", "nemesis")
+    ended = subprocess.run(
+        [sys.executable, "-m", *launcher, *arguments], capture_output=True, text=True, timeout=LIMIT, check=False
+    )
     assert ended.returncode == 0, ended.stderr
+
+
+def in_two_processes(folder: Path, *arguments: str) -> None:
+    """Run a command in two processes with the environment that torchrun gives them, which starts them sooner."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    common = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    processes = [
+        command(folder / f"{rank}.txt", *arguments, RANK=str(rank), LOCAL_RANK=str(rank), **common) for rank in range(2)
+    ]
+    for process in processes:
+        assert process.finish() == 0, process.printed
 
 
 def losses(path: Path) -> list[float]:
@@ -57,8 +68,8 @@ def test_two_processes_learn_what_one_does(dataset: Path, tmp_path: Path):
     preset.write_text("learner: {algorithm: offline}\n")
     settings = (*SETTINGS, f"data.sources={dataset}")
     folder = {name: tmp_path / name for name in ("one", "two")}
-    run(1, "train", str(preset), *settings, "--run", str(folder["one"]))
-    run(2, "train", str(preset), *settings, "--run", str(folder["two"]))
+    assert main(["train", str(preset), *settings, "--run", str(folder["one"])]) == 0
+    torchrun("train", str(preset), *settings, "--run", str(folder["two"]))
     assert len(losses(folder["one"])) == 6
     assert losses(folder["two"]) == pytest.approx(losses(folder["one"]), rel=1e-4)
     last = Path("checkpoints", "update-00000006")
@@ -66,6 +77,6 @@ def test_two_processes_learn_what_one_does(dataset: Path, tmp_path: Path):
     for name, tensor in one.items():
         torch.testing.assert_close(two[name], tensor, rtol=1e-2, atol=1e-4)
     shutil.rmtree(folder["two"] / last)
-    run(2, "resume", str(folder["two"]))
+    in_two_processes(tmp_path, "resume", str(folder["two"]))
     again = safetensors.torch.load_file(folder["two"] / last / "weights.safetensors")
     assert all(torch.equal(again[name], tensor) for name, tensor in two.items())
