@@ -273,7 +273,7 @@ def _git() -> dict[str, Any] | None:
     def ask(directory: Path, *arguments: str) -> str | None:
         command = [program, "-C", str(directory), *arguments]
         try:
-            return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()  # noqa: S603
+            return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.strip()  # noqa: S603
         except (OSError, subprocess.SubprocessError):
             return None
 

@@ -5,17 +5,18 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from background import LIMIT, wait_until
 
 from nemesis.actors import actor, parallel
 from nemesis.actors.parallel import ParallelSource
+from nemesis.cli import main
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
 from nemesis.core.interrupts import StoppedError
@@ -59,15 +60,6 @@ def alive(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-def wait_until(condition: Callable[[], bool], limit: float) -> float:
-    """Wait for something, at most so long; returns the seconds that it took."""
-    started = time.monotonic()
-    while not condition():
-        assert time.monotonic() - started < limit, "it did not happen in time"
-        time.sleep(0.01)
-    return time.monotonic() - started
-
-
 @pytest.mark.parametrize("inference", ["local", "central"])
 def test_actors_hand_over_complete_episodes_of_the_published_weights(tmp_path: Path, inference: str):
     with collecting(tmp_path, f"collection.inference={inference}") as (run, collection):
@@ -105,7 +97,7 @@ def test_new_weights_and_pairings_reach_the_actors(tmp_path: Path):
             of_opponent = experience.outcomes.player == experience.outcomes.players.index(opponent)
             return bool(np.all(of_opponent.sum(axis=1) == 1))
 
-        wait_until(lambda: all(are_used() for _ in range(3)), 30)
+        wait_until(lambda: all(are_used() for _ in range(3)))
 
 
 def test_a_run_with_actors_learns_and_leaves_no_process_behind(tmp_path: Path):
@@ -120,18 +112,16 @@ def test_a_run_with_actors_learns_and_leaves_no_process_behind(tmp_path: Path):
     assert not any(alive(pid) for pid in pids)
 
 
-def test_an_actor_that_dies_is_replaced_within_seconds(tmp_path: Path):
+def test_an_actor_that_dies_is_replaced(tmp_path: Path):
     with collecting(tmp_path) as (_, collection):
         collection.collect(512)
-        target = collection.pids[0]
+        target, other = collection.pids
         os.kill(target, signal.SIGKILL)
-        started = time.monotonic()
         while target in collection.pids:
             collection.collect(512)
-        for _ in range(4):
-            collection.collect(512)
-        assert time.monotonic() - started < 5
+        _by_all_actors(collection)
         assert collection.counts.restarts == 1
+        assert collection.pids[1] == other
         assert all(alive(pid) for pid in collection.pids)
 
 
@@ -162,15 +152,12 @@ def test_when_central_inference_dies_everything_is_started_again(tmp_path: Path)
         before = collection.pids
         assert collection.inference_pid is not None
         os.kill(collection.inference_pid, signal.SIGKILL)
-        started = time.monotonic()
-        time.sleep(1.0)  # so that all actors have lost their connection before anything is checked
+        wait_until(lambda: not any(alive(pid) for pid in before))  # they have lost their connection
         while set(before) & set(collection.pids):
             collection.collect(512)
         after = collection.pids
         for _ in range(8):
             collection.collect(512)
-        assert time.monotonic() - started < 20
-        assert not any(alive(pid) for pid in before)
         assert collection.pids == after  # none was replaced again
         assert collection.counts.restarts == 2
 
@@ -196,11 +183,13 @@ def test_no_two_actors_play_matches_of_the_same_number_or_seed(tmp_path: Path):
 def _by_all_actors(collection: ParallelSource) -> list[tuple[int, int]]:
     """Collect until two actors have handed over episodes, one of which may be slow to start; returns match and seat."""
     played: list[tuple[int, int]] = []
-    deadline = time.monotonic() + 30
-    while len({match >> 40 for match, _ in played}) < 2 and time.monotonic() < deadline:
+
+    def have_played() -> bool:
         episodes = collection.collect(512).episodes[MAIN]
-        played += zip(episodes.match.tolist(), episodes.seat.tolist(), strict=True)
-    assert len({match >> 40 for match, _ in played}) == 2
+        played.extend(zip(episodes.match.tolist(), episodes.seat.tolist(), strict=True))
+        return len({match >> 40 for match, _ in played}) == 2
+
+    wait_until(have_played)
     return played
 
 
@@ -209,18 +198,18 @@ def test_an_actor_that_dies_while_the_learner_is_busy_is_replaced_by_supervision
         collection.collect(512)
         target = collection.pids[0]
         os.kill(target, signal.SIGKILL)
-        wait_until(lambda: collection.supervise() or target not in collection.pids, 5)
+        wait_until(lambda: collection.supervise() or target not in collection.pids)
         assert all(alive(pid) for pid in collection.pids)
 
 
 def test_what_an_actor_handed_over_before_it_died_is_not_lost(tmp_path: Path):
     with collecting(tmp_path, "collection.actors=1") as (_, collection):
         first = {match >> 40 for match in collection.collect(512).episodes[MAIN].match.tolist()}
-        time.sleep(1.0)  # in which it has handed over the next ones, and waits
+        assert collection._actors[0].connection.poll(LIMIT)  # it has handed over the next ones, and waits
         played = collection.counts.matches
         (target,) = collection.pids
         os.kill(target, signal.SIGKILL)
-        wait_until(lambda: collection.supervise() or target not in collection.pids, 5)
+        wait_until(lambda: collection.supervise() or target not in collection.pids)
         assert collection.counts.matches == played  # counted when they are collected, not before
         episodes = collection.collect(512).episodes[MAIN]
         assert {match >> 40 for match in episodes.match.tolist()} == first
@@ -240,10 +229,8 @@ def test_matches_of_an_interrupted_batch_are_not_counted(tmp_path: Path):
 def test_supervision_raises_the_failure_of_an_actor_too(tmp_path: Path):
     with collecting(tmp_path, "collection.actors=1") as (_, collection):
         collection.collect(512)
-        (target,) = collection.pids
         collection.follow(Pairings((Pairing(SELF, PlayerSource("frozen", "missing.safetensors"), 1.0),)))
-        time.sleep(0.5)
-        wait_until(lambda: not alive(target), 10)
+        wait_until(lambda: not collection._actors[0].process.is_alive())
         with pytest.raises(UserError, match=r"There is no policy at .*missing\.safetensors"):
             collection.supervise()
 
@@ -272,7 +259,9 @@ def start(*arguments: str) -> "subprocess.Popen[str]":
     program = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
     program += "from nemesis.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", program, *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
 
 
 def children(pid: int) -> list[int]:
@@ -290,8 +279,8 @@ def children(pid: int) -> list[int]:
 
 
 def started_run(path: Path) -> "subprocess.Popen[str]":
-    process = start("train", "leduc", *SETTINGS, "checkpoints.interval=3", "updates=100000", "--run", str(path))
-    wait_until(lambda: (path / "checkpoints" / "update-00000006").exists() or process.poll() is not None, 120)
+    process = start("train", "leduc", *SETTINGS, "checkpoints.interval=1", "updates=100000", "--run", str(path))
+    wait_until(lambda: (path / "checkpoints" / "update-00000002").exists() or process.poll() is not None)
     assert process.poll() is None, process.communicate()[0]
     return process
 
@@ -303,16 +292,25 @@ def test_when_the_learner_is_killed_no_process_outlives_it_and_the_run_can_be_re
     assert len(family) >= 3  # two actors and the process that starts them
     process.kill()
     process.wait()
-    assert wait_until(lambda: not any(alive(pid) for pid in family), 2.0) < 2.0
+    wait_until(lambda: not any(alive(pid) for pid in family))
     lines = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
     newest = max(int(one.name.removeprefix("update-")) for one in (path / "checkpoints").glob("update-*"))
     decisions = next(line["collection/decisions"] for line in lines if line["update"] == newest)
-    resumed = start("resume", str(path), f"updates={newest + 5}")
-    output, _ = resumed.communicate(timeout=120)
-    assert resumed.returncode == 0, output
+    assert main(["resume", str(path), f"updates={newest + 5}"]) == 0
     lines = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
     assert lines[-1]["update"] == newest + 5
     assert lines[-1]["collection/decisions"] >= decisions + 5 * 512
+
+
+def test_ctrl_c_which_reaches_all_processes_saves_and_ends_them(tmp_path: Path):
+    process = started_run(tmp_path / "run")
+    family = children(process.pid)
+    os.killpg(process.pid, signal.SIGINT)
+    output, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode == 130
+    assert "Stopped and saved" in output
+    assert "Traceback" not in output
+    wait_until(lambda: not any(alive(pid) for pid in family))
 
 
 BROKEN = """

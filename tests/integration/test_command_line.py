@@ -213,9 +213,11 @@ def test_train_then_evaluate_then_resume(run: Path, tmp_path: Path, capfd: pytes
     file = tmp_path / "figures.json"
     assert main(["evaluate", str(run), "--matches", "50", "--json", str(file)]) == 0
     assert "NashConv" in capfd.readouterr().out
-    assert json.loads(file.read_text())
+    recorded = json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])
+    assert json.loads(file.read_text())["nashconv_average"] == pytest.approx(recorded["evaluation/nash_conv_average"])
     assert main(["resume", str(run), "updates=5"]) == 0
-    assert main(["evaluate", str(run)]) == 0
+    assert main(["evaluate", str(run), "--json", str(file)]) == 0
+    assert json.loads(file.read_text())["update"] == 5
 
 
 def test_several_players_meet_and_are_rated(run: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]):

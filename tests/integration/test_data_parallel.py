@@ -7,12 +7,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import safetensors.torch
 import torch
+from background import LIMIT, command, wait_until
 
 from nemesis.cli import main
 from nemesis.storage.metrics import read_metrics
@@ -40,16 +40,26 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def nemesis(processes: int, *arguments: str) -> subprocess.CompletedProcess[str]:
-    launcher = ("torch.distributed.run", "--standalone", "--nproc-per-node", str(processes), "-m", "--", "nemesis")
-    command = [sys.executable, "-m", *(launcher if processes > 1 else ("nemesis",)), *arguments]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
-
-
-def run(processes: int, *arguments: str) -> None:
-    ended = nemesis(processes, *arguments)
+def torchrun(*arguments: str) -> None:
+    """Run a command in two processes."""
+    launcher = ("torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "--", "nemesis")
+    ended = subprocess.run(
+        [sys.executable, "-m", *launcher, *arguments], capture_output=True, text=True, timeout=LIMIT, check=False
+    )
     assert ended.returncode == 0, ended.stderr
+
+
+def in_two_processes(folder: Path, *arguments: str) -> None:
+    """Run a command in two processes with the environment that torchrun gives them, which starts them sooner."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    common = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    processes = [
+        command(folder / f"{rank}.txt", *arguments, RANK=str(rank), LOCAL_RANK=str(rank), **common) for rank in range(2)
+    ]
+    for process in processes:
+        assert process.finish() == 0, process.printed
 
 
 def losses(path: Path) -> list[float]:
@@ -62,8 +72,8 @@ def test_two_processes_learn_what_one_does(dataset: Path, tmp_path: Path):
     preset.write_text("learner: {algorithm: offline}\n")
     settings = (*SETTINGS, f"data.sources={dataset}")
     folder = {name: tmp_path / name for name in ("one", "two")}
-    run(1, "train", str(preset), *settings, "--run", str(folder["one"]))
-    run(2, "train", str(preset), *settings, "--run", str(folder["two"]))
+    assert main(["train", str(preset), *settings, "--run", str(folder["one"])]) == 0
+    torchrun("train", str(preset), *settings, "--run", str(folder["two"]))
     assert len(losses(folder["one"])) == 6
     assert losses(folder["two"]) == pytest.approx(losses(folder["one"]), rel=1e-4)
     last = Path("checkpoints", "update-00000006")
@@ -71,7 +81,7 @@ def test_two_processes_learn_what_one_does(dataset: Path, tmp_path: Path):
     for name, tensor in one.items():
         torch.testing.assert_close(two[name], tensor, rtol=1e-2, atol=1e-4)
     shutil.rmtree(folder["two"] / last)
-    run(2, "resume", str(folder["two"]))
+    in_two_processes(tmp_path, "resume", str(folder["two"]))
     again = safetensors.torch.load_file(folder["two"] / last / "weights.safetensors")
     assert all(torch.equal(again[name], tensor) for name, tensor in two.items())
 
@@ -80,21 +90,16 @@ def test_a_signal_to_one_process_saves_and_ends_all(dataset: Path, tmp_path: Pat
     preset, path = tmp_path / "preset.yaml", tmp_path / "run"
     preset.write_text("learner: {algorithm: offline}\n")
     settings = (*SETTINGS, f"data.sources={dataset}", "updates=1000000", "checkpoints.interval=1000000")
-    command = [sys.executable, "-m", "nemesis", "train", str(preset), *settings, "--run", str(path)]
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     group = {"OMP_NUM_THREADS": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     first, second = (
-        subprocess.Popen(command, env={**os.environ, **group, "RANK": str(rank)}, stdout=subprocess.DEVNULL)
+        command(tmp_path / f"{rank}.txt", "train", str(preset), *settings, "--run", str(path), RANK=str(rank), **group)
         for rank in range(2)
     )
-    deadline = time.monotonic() + 120
-    while len(read_metrics(path / "metrics.jsonl")) < 3:
-        assert (first.poll(), second.poll()) == (None, None)
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    second.send_signal(signal.SIGHUP)
-    assert first.wait(60) == 143
-    assert second.wait(60) == 0
-    assert find_checkpoint(path).update == read_metrics(path / "metrics.jsonl")[-1]["update"] >= 2
+    metrics = path / "metrics.jsonl"
+    wait_until(lambda: len(read_metrics(metrics)) >= 3 or not (first.alive and second.alive))
+    os.kill(second.pid, signal.SIGHUP)
+    assert (first.finish(), second.finish()) == (143, 0)
+    assert find_checkpoint(path).update == read_metrics(metrics)[-1]["update"] >= 2
     assert "Ended by a signal to another process of the run." in (path / "run.log").read_text()

@@ -1,23 +1,26 @@
 """Play on a real Showdown server: the views are those of training, and nobody waits for ever."""
 
 import asyncio
+import os
 import re
-import subprocess
-import sys
-import time
+import signal
+import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, closing, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+from background import LIMIT, Background, wait_until
 from test_pokemon_observer import TRAPS, game_of
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import BoolArray, EndReason, IntArray, is_counted
 from nemesis.core.masks import PackedMask
+from nemesis.deploy.pokemon import server_matches
 from nemesis.deploy.pokemon.decider import BattleDecider
 from nemesis.deploy.pokemon.server_matches import MatchSeries, play_on_server
 from nemesis.deploy.pokemon.showdown_client import FinishedBattle, Limits, ScheduledBattle, ShowdownClient
@@ -27,14 +30,23 @@ from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.hosts.observer import Observer, SeatUpdate
 from nemesis.play.players import Player, RandomPlayer, ScriptedPlayer
 
-HASTY = Limits(opening=10, silence=1.5, absence=0.5, sheets=2)
+HASTY = Limits(silence=1, absence=0.2)
 NUMBERS = count()  # so that no user comes back by the name of an earlier one
+LOOPBACK = "0100007F"  # 127.0.0.1 as the kernel lists it
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with showdown_server(simulators=1) as websocket:
-        yield websocket
+def observer() -> Iterator[Observer]:
+    with closing(game_of("gen1ou").observer()) as opened:
+        yield opened
+
+
+@pytest.fixture
+def our_name(_matches_on_shared_server: None, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name that we play by against poke-env, on the shared server."""
+    name = f"Nemesis {next(NUMBERS)}"
+    monkeypatch.setattr(server_matches, "_NAME", name)
+    return name
 
 
 class Notes:
@@ -84,7 +96,7 @@ async def duel(
         client.play(bookings(game, matches, seat), no_invitation, slots=4) for seat, client in enumerate(clients)
     ]
     try:
-        return list(await asyncio.wait_for(asyncio.gather(*playing), 120))
+        return list(await asyncio.wait_for(asyncio.gather(*playing), LIMIT))
     finally:
         for connection in connections:
             await connection.close()
@@ -103,9 +115,9 @@ def test_live_views_are_those_that_the_lines_give_again(server: str, battle_form
         closing(game.observer()) as fresh,
     ):
         notes = [Notes(one), Notes(other)]
-        results = asyncio.run(duel(server, game, notes, [RandomPlayer(1), RandomPlayer(2)], 6))
+        results = asyncio.run(duel(server, game, notes, [RandomPlayer(1), RandomPlayer(2)], 2))
         first, second = (sorted(result, key=lambda played: played.scheduled.match) for result in results)
-        assert len(first) == len(second) == 6
+        assert len(first) == len(second) == 2
         assert all(counted(played) for played in first + second)
         assert [played.earned for played in first] == [-played.earned for played in second]
         for seat, note in enumerate(notes):
@@ -114,7 +126,7 @@ def test_live_views_are_those_that_the_lines_give_again(server: str, battle_form
                 view_again, mask_again = fresh.observe([again])
                 np.testing.assert_array_equal(view_again[0], view)
                 np.testing.assert_array_equal(mask_again[0], mask)
-        assert min(len(note.seen) for note in notes) > 60
+        assert min(len(note.seen) for note in notes) > 10
         if battle_format != "gen1ou":
             previews = [news for news, _, _ in notes[0].seen if news.request.get("teamPreview")]
             assert all(sum(line.startswith("|showteam|") for line in news.lines) == 2 for news in previews)
@@ -163,7 +175,7 @@ async def against(
     client = ShowdownClient(connection, decider, "gen1ou", opponent.name, sheets=False, limits=limits)
     accepting = asyncio.create_task(accept())
     try:
-        return await asyncio.wait_for(client.play(bookings(game, 1, 0), no_invitation, slots=1), 30)
+        return await asyncio.wait_for(client.play(bookings(game, 1, 0), no_invitation, slots=1), LIMIT)
     finally:
         accepting.cancel()
         with suppress(UserError, asyncio.CancelledError):
@@ -196,24 +208,44 @@ async def say_nothing(opponent: Connection) -> None:
 
 
 @pytest.mark.parametrize("behave", [disconnect, forfeit, say_nothing])
-def test_a_battle_that_the_opponent_leaves_is_voided(server: str, behave: Callable[[Connection], Awaitable[None]]):
-    game = game_of("gen1ou")
-    with closing(game.observer()) as observer:
-        (played,) = asyncio.run(against(server, game, observer, behave))
+def test_a_battle_that_the_opponent_leaves_is_voided(
+    server: str, observer: Observer, behave: Callable[[Connection], Awaitable[None]]
+):
+    (played,) = asyncio.run(against(server, game_of("gen1ou"), observer, behave))
     assert (played.end_reason, played.earned) == (EndReason.FORFEIT, 0)
 
 
-def test_a_server_that_dies_is_said_in_a_sentence():
+def listening(port: int) -> list[str]:
+    """Return the addresses, as the kernel lists them, on which a port is open."""
+    found = []
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text(encoding="ascii").splitlines()[1:]:
+            _, local, _, state, *_ = line.split()
+            address, _, number = local.rpartition(":")
+            if state == "0A" and int(number, 16) == port:
+                found.append(address)
+    return found
+
+
+def test_a_server_accepts_local_connections_only(server: str):
+    port = urlsplit(server).port
+    assert port is not None
+    assert listening(port) == [LOOPBACK]
+
+
+def test_a_server_that_stops_is_said_in_a_sentence():
     game = game_of("gen1ou")
-    with ExitStack() as server, closing(game.observer()) as observer:
+    with ExitStack() as server, closing(game.observer()) as own:
         websocket = server.enter_context(showdown_server(simulators=1))
 
-        async def kill_the_server(opponent: Connection) -> None:
+        async def stop_the_server(opponent: Connection) -> None:
             await until_turn(opponent)
             await asyncio.to_thread(server.close)
 
         with pytest.raises(UserError, match=r"^The connection to the Showdown server was lost\.$"):
-            asyncio.run(against(websocket, game, observer, kill_the_server, Limits()))
+            asyncio.run(against(websocket, game, own, stop_the_server, Limits()))
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", urlsplit(websocket).port or 0), timeout=LIMIT)
 
 
 def test_a_server_that_is_not_there_is_said_in_a_sentence():
@@ -221,7 +253,7 @@ def test_a_server_that_is_not_there_is_said_in_a_sentence():
         asyncio.run(Connection.open("ws://127.0.0.1:9/", "Nemesis"))
 
 
-def test_an_opponent_who_never_comes_is_said_in_a_sentence(server: str):
+def test_an_opponent_who_never_comes_is_said_in_a_sentence(server: str, observer: Observer):
     game = game_of("gen1ou")
 
     async def wait_alone() -> None:
@@ -239,10 +271,7 @@ def test_an_opponent_who_never_comes_is_said_in_a_sentence(server: str):
         finally:
             await connection.close()
 
-    with (
-        closing(game.observer()) as observer,
-        pytest.raises(UserError, match=r"^No battle against Opponent started within 1 s\.$"),
-    ):
+    with pytest.raises(UserError, match=r"^No battle against Opponent started within 1 s\.$"):
         asyncio.run(wait_alone())
 
 
@@ -251,37 +280,40 @@ def preview(played: FinishedBattle, side: str) -> list[str]:
     return sorted(line.split("|")[3].split(",")[0] for line in played.log if line.startswith(f"|poke|{side}|"))
 
 
-def test_poke_env_is_met_in_pairs_with_seats_and_teams_exchanged():
+def test_poke_env_is_met_in_pairs_with_seats_and_teams_exchanged(our_name: str):
     game = game_of("gen9ou")
     battles: list[FinishedBattle] = []
     score = play_on_server(
-        game, RandomPlayer(0), MatchSeries("SimpleHeuristicsPlayer", 6, seed=0, slots=4), battles.append
+        game, RandomPlayer(0), MatchSeries("SimpleHeuristicsPlayer", 4, seed=0, slots=4), battles.append
     )
-    assert (score.matches, score.voided) == (6, 0)
+    assert (score.matches, score.voided) == (4, 0)
     assert score.turns > 5
     battles.sort(key=lambda played: played.scheduled.match)
     for played in battles:
         ours = "p1" if played.scheduled.match % 2 == 0 else "p2"
-        assert any(re.match(rf"\|player\|{ours}\|Nemesis\|", line) for line in played.log)
+        assert any(re.match(rf"\|player\|{ours}\|{our_name}\|", line) for line in played.log)
     for one, other in zip(battles[::2], battles[1::2], strict=True):
         for side in ("p1", "p2"):
             assert preview(one, side) == preview(other, side) != []
     assert preview(battles[0], "p1") != preview(battles[0], "p2")
 
 
+@pytest.mark.usefixtures("our_name")
 def test_poke_env_shows_its_team_sheet_where_training_did():
     game = game_of("gen9vgc2025regi")
     battles: list[FinishedBattle] = []
-    score = play_on_server(game, RandomPlayer(0), MatchSeries("RandomPlayer", 4, seed=1, slots=4), battles.append)
-    assert (score.matches, score.voided) == (4, 0)
+    score = play_on_server(game, RandomPlayer(0), MatchSeries("RandomPlayer", 2, seed=1, slots=2), battles.append)
+    assert (score.matches, score.voided) == (2, 0)
     assert all(sum(line.startswith("|showteam|") for line in played.log) == 2 for played in battles)
 
 
+@pytest.mark.usefixtures("our_name")
 def test_a_player_that_does_not_exist_is_said_in_a_sentence():
     with pytest.raises(UserError, match=r"poke-env:CleverPlayer did not start.*There is no player CleverPlayer"):
         play_on_server(game_of("gen1ou"), RandomPlayer(0), MatchSeries("CleverPlayer", 2, seed=0))
 
 
+@pytest.mark.usefixtures("our_name")
 def test_a_player_that_crashes_is_said_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "quitter.py").write_text(
         "import os\nfrom poke_env.player import RandomPlayer\n\n\n"
@@ -303,28 +335,23 @@ def descendants(pid: int) -> set[int]:
     return found - {pid}
 
 
-def test_nothing_outlives_the_process_that_started_the_battles():
-    script = (
-        "from nemesis.deploy.pokemon.server_matches import MatchSeries, play_on_server\n"
-        "from nemesis.games import open_game\n"
-        "from nemesis.play.players import RandomPlayer\n"
-        "play_on_server(open_game('pokemon:gen1ou'), RandomPlayer(0), MatchSeries('RandomPlayer', 10_000, seed=0))\n"
-    )
-    process = subprocess.Popen([sys.executable, "-c", script])
-    try:
-        deadline = time.monotonic() + 60
-        started: set[int] = set()
-        while time.monotonic() < deadline and not any(is_poke_env(pid) for pid in started):
-            time.sleep(0.2)
-            started = descendants(process.pid)
-        assert any(is_poke_env(pid) for pid in started)
-    finally:
-        process.kill()
-        process.wait()
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline and any(Path(f"/proc/{pid}").exists() for pid in started):
-        time.sleep(0.1)
-    assert [pid for pid in started if Path(f"/proc/{pid}").exists()] == []
+def play_for_long() -> None:
+    play_on_server(game_of("gen1ou"), RandomPlayer(0), MatchSeries("RandomPlayer", 10_000, seed=0))
+
+
+def test_nothing_outlives_the_process_that_started_the_battles(tmp_path: Path):
+    process = Background(tmp_path / "printed.txt", play_for_long)
+    started: set[int] = set()
+
+    def plays() -> bool:
+        started.update(descendants(process.pid))
+        return any(is_poke_env(pid) for pid in started) or not process.alive
+
+    wait_until(plays)
+    assert process.alive, process.printed
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.finish() == -signal.SIGKILL
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started))
 
 
 def is_poke_env(pid: int) -> bool:

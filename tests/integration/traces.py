@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,6 @@ def trace(
     prints: Sequence[str] = (),
 ) -> list[dict[str, Any]]:
     """Play battles `{"seed": …, "teams": …, "choices": …}`, and return what happened in each, decision by decision."""
-    node = find_node("bundled")
     job = {
         "layout": layout.for_host(),
         "vocabulary": vocabulary().for_host(),
@@ -40,10 +40,24 @@ def trace(
         "battles": list(battles),
         "print": list(prints),
     }
+    process = _tracer()
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(job) + "\n")
+    process.stdin.flush()
+    answer = process.stdout.readline()
+    if not answer:
+        _tracer.cache_clear()
+    assert answer, "trace.js has failed; it says why on standard error."
+    return json.loads(answer)
+
+
+@cache
+def _tracer() -> "subprocess.Popen[str]":
+    """Return the process that plays, one for all tests: it takes a second to load the simulator."""
+    node = find_node("bundled")
     command = [node.node, installed_host(node) / "tools/trace.js"]
-    result = subprocess.run(command, input=json.dumps(job), capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    return [json.loads(line) for line in result.stdout.splitlines()]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def seeded(count: int, teams: str = "generated", first: int = 1) -> list[dict[str, Any]]:

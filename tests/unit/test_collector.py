@@ -204,7 +204,7 @@ def test_matches_that_the_simulator_failed_are_dropped_and_counted():
     assert abs(collector.counts.voided - collector.counts.matches / 2) < 0.2 * collector.counts.matches
     assert collector.counts.ended == {"played": collector.counts.matches, "simulator_failure": collector.counts.voided}
     for batch in batches:
-        assert np.isfinite(batch.result).all()
+        assert set(np.unique(batch.result)) <= set(np.linspace(-1, 1, 27).astype(np.float32))  # chips, as a share of 13
         assert batch.decisions >= 300  # a match without a result is no data
         assert len(batch.memory_row) == len(batch.memory) > 0
 

@@ -104,11 +104,12 @@ def test_a_run_that_has_written_nothing_has_no_metrics(tmp_path):
     assert read_metrics(tmp_path / "metrics.jsonl") == []
 
 
-def test_tensorboard_shows_each_update_once_after_a_resumption(run):
+def test_tensorboard_shows_each_update_once_after_a_resumption(run, monkeypatch):
     with Metrics(run, TrackingConfig()) as metrics:
         for update in (1, 2, 3):
             metrics.write(update, {"loss/policy": update})
-    time.sleep(1.1)  # event files are named after the second, and read in the order of their names
+    later = time.time() + 2  # event files are named after the second, and read in the order of their names
+    monkeypatch.setattr(time, "time", lambda: later)
     with Metrics(run, TrackingConfig(), resumed_update=1) as metrics:
         metrics.write(2, {"loss/policy": 20})
     events = EventAccumulator(str(run.tensorboard_path)).Reload()

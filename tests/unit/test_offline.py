@@ -90,8 +90,9 @@ def test_every_setting_changes_what_is_learned(change: dict[str, Any]):
 
 def test_a_critic_of_actions_weights_by_its_own_values():
     policy = new_policy(action_values=True)
-    metrics = build_learner("offline", policy, critic="actions").update(stale_data(), 0.0)
-    assert metrics["action_value_loss"] > 0
+    learner = build_learner("offline", policy, critic="actions")
+    losses = [learner.update(stale_data(), 0.0)["action_value_loss"] for _ in range(8)]
+    assert losses[-1] < losses[0]
     other = new_policy(action_values=True)
     build_learner("offline", other).update(stale_data(), 0.0)
     assert not torch.equal(weights(policy), weights(other))

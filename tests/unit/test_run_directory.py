@@ -17,12 +17,12 @@ from nemesis.storage.run_directory import RunDirectory, RunError
 
 CONFIG = {"seed": 3, "game": "openspiel:kuhn_poker", "learner": {"name": "rnad", "beta": 0.5}}
 HOLD = """
-import sys, time
+import sys
 from pathlib import Path
 from nemesis.storage.run_directory import RunDirectory
 run = RunDirectory.open(Path(sys.argv[1]))
 print("held", flush=True)
-time.sleep(60)
+sys.stdin.read()
 """
 
 
@@ -33,15 +33,11 @@ def path(tmp_path: Path) -> Path:
 
 @contextmanager
 def other_process_holding(path: Path) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen([sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, text=True)
-    try:
+    command = [sys.executable, "-c", HOLD, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
+        yield process  # it ends with its standard input
 
 
 def test_a_new_run_writes_its_config_in_field_order(path):

@@ -14,6 +14,7 @@ from benchmarks import ablations, exploitability, faults
 from benchmarks.report import MeasurementError
 from nemesis.core.config import build_config
 from nemesis.games import config as game_config
+from nemesis.play.matches import win_rate_interval
 from nemesis.population.league import open_league
 from nemesis.presets import load_preset
 from nemesis.storage.policies import find_checkpoint
@@ -92,10 +93,10 @@ def test_target_policies_are_trained_and_exploited(duel: Duel, tmp_path: Path, m
     rows = json.loads((tmp_path / "figures.json").read_text())["algorithms"]
     assert [row["algorithm"] for row in rows] == ["ppo", "portfolio"]
     for row in rows:
-        assert 0 <= row["low"] <= row["exploiter_win_rate"] <= row["high"] <= 1
+        assert (row["low"], row["high"]) == pytest.approx(win_rate_interval(row["exploiter_win_rate"], row["matches"]))
         assert row["matches"] + row["voided"] == 20
         assert 4096 <= row["exploiter_decisions"] < 1.5 * 4096
-        assert 0 <= row["target_against_bold"] <= 1
+        assert row["target_against_timid"] > row["target_against_bold"]
 
 
 def test_the_fault_run_has_settings_that_exist():

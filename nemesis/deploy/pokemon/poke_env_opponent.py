@@ -13,7 +13,7 @@ from nemesis.core.errors import UserError
 from nemesis.deploy.pokemon.showdown_client import ScheduledBattle
 
 PREFIX = "poke-env:"
-_START_LIMIT = 60.0  # seconds
+_START_LIMIT = 300.0  # seconds, for a busy machine
 
 
 class PokeEnvOpponent:

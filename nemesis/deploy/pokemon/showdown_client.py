@@ -25,10 +25,10 @@ from nemesis.games.pokemon.hosts.observer import SeatUpdate
 class Limits:
     """Timeouts in seconds, and the turn limit after which a battle is a draw."""
 
-    opening: float = 60.0  # until a challenge leads to a battle
-    silence: float = 60.0  # without a message in a battle
+    opening: float = 300.0  # until a challenge leads to a battle
+    silence: float = 300.0  # without a message in a battle
     absence: float = 5.0  # after the opponent has left a battle
-    sheets: float = 5.0  # until the opponent accepts or rejects open team sheets
+    sheets: float = 30.0  # until the opponent accepts or rejects open team sheets
     turns: int = 1000
 
 

@@ -12,7 +12,7 @@ from websockets.exceptions import InvalidHandshake, InvalidURI, WebSocketExcepti
 
 from nemesis.core.errors import UserError
 
-_CONNECT_LIMIT = 30.0  # seconds to connect and log in
+_CONNECT_LIMIT = 120.0  # seconds to connect and log in
 _MAX_MESSAGE_SIZE = 1 << 24
 
 

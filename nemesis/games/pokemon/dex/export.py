@@ -27,13 +27,15 @@ def export() -> tuple[Index, dict[str, npt.NDArray[np.int16]]]:
     vocabulary = dex.Vocabulary(**{kind: tuple(ids) for kind, ids in next(lines).items()})
     index: Index = {"vocabulary": vocabulary.for_host(), "tables": [], "mods": {}, "generations": {}}
     distinct: list[dict[str, npt.NDArray[np.int16]]] = []
+    standard: dict[int, Any] = {}  # generation → facts of its own mod, which comes first
     for line in lines:
-        mod, generation = line["mod"], line["generation"]
+        mod, generation, facts = line["mod"], line["generation"], line["facts"]
         index["generations"][mod] = generation
-        if line["facts"] is None:
+        if generation in standard and facts in (None, standard[generation]):
             index["mods"][mod] = index["mods"][f"gen{generation}"]
             continue
-        arrays = RowBuilder(vocabulary, generation).arrays(line["facts"])
+        standard.setdefault(generation, facts)
+        arrays = RowBuilder(vocabulary, generation).arrays(facts)
         same = [name for name, other in zip(index["tables"], distinct, strict=True) if _equal(arrays, other)]
         index["mods"][mod] = same[0] if same else mod
         if not same:

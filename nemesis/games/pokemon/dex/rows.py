@@ -45,8 +45,7 @@ class RowBuilder:
             values = np.zeros((len(self.numbers[kind]) + 1, block.width), np.int16)
             for name, entry in entries[kind].items():
                 row = {"standard": int("isNonstandard" not in entry)} | rows[kind](name, entry)
-                for field, value in row.items():
-                    values[self.numbers[kind][name], block.columns(field)] = value
+                values[self.numbers[kind][name]] = _numbers(block, row)
             arrays[kind] = values
         return arrays | {"chart": self.chart(entries["types"])}
 
@@ -189,6 +188,15 @@ class RowBuilder:
                 if number:  # the dex also lists effects such as powder and sandstorm
                     values[number, self.number("types", defending)] = halves[code]
         return values
+
+
+def _numbers(block: layout.Block, row: Row) -> list[int]:
+    """Return the columns of a row; a list, because assigning to an array field by field is slow."""
+    numbers = [0] * block.width
+    for field, value in row.items():
+        place = block.columns(field)
+        numbers[place] = [value] * (place.stop - place.start) if isinstance(value, int) else value
+    return numbers
 
 
 def _effects(entry: Entry) -> Row:

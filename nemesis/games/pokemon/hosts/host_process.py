@@ -29,9 +29,9 @@ from nemesis.games.pokemon.views import layout
 from nemesis.games.pokemon.views.actions import action_space
 
 PROTOCOL = 2
-STEP_LIMIT = 10.0  # seconds per step, which usually takes a few hundredths of a second
+STEP_LIMIT = 30.0  # seconds per step, which usually takes a few hundredths of a second
 SLOT_LIMIT = 0.02  # additional seconds per match of a step
-ANSWER_LIMIT = 120.0  # seconds for other requests, including a start on a busy machine
+ANSWER_LIMIT = 300.0  # seconds for other requests, including a start on a busy machine
 
 _MAGIC, _CONTROL, _STEP = 0x6E6D, 1, 2
 _HEAD = struct.Struct("<HHI")

@@ -1,12 +1,12 @@
 // Plays seeded battles and prints what each seat sees at each decision: protocol lines, request and view record.
 //
-// Reads one job from standard input and writes one JSON line per battle. In addition to the view of the battle's own
-// tracker, it can print the same view from other trackers: `followed` from one that reads only the lines and requests
-// of that seat as text, `mirrored` from one that reads the same battle with the seats swapped. `known` is a fingerprint
-// of everything that was sent to the seat so far.
+// Reads one job per line from standard input and answers each with one line: a list with what happened in each battle.
+// In addition to the view of the battle's own tracker, it can print the same view from other trackers: `followed` from
+// one that reads only the lines and requests of that seat as text, `mirrored` from one that reads the same battle with
+// the seats swapped. `known` is a fingerprint of everything that was sent to the seat so far.
 
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 
 import { loadSimulator } from '../simulator.js';
 import { Tracker } from '../tracker/tracker.js';
@@ -37,16 +37,19 @@ const SEATS = [0, 1];
 // `p1a: Pikachu`, `p1: Pikachu`, `p1a` in a spread, and `p1` for a side.
 const SEAT_IN_LINE = /(^|\||\[of\] ?|\[spread\] |,)p([12])(?=[ab]?(?::|,|\||$))/g;
 
-const job = /** @type {Job} */ (JSON.parse(readFileSync(0, 'utf8')));
 const simulator = loadSimulator({ overlay: true });
-const format = simulator.Dex.formats.get(job.format, true);
-const dex = simulator.Dex.forFormat(format);
-const write = viewWriter(job.layout, job.vocabulary);
 
 /** A separate tracker and the lines that it reads. */
 class Reader {
-  constructor() {
+  /**
+   * @param {any} dex
+   * @param {any} write
+   * @param {number} size of a view record
+   */
+  constructor(dex, write, size) {
     this.tracker = new Tracker(dex);
+    this.write = write;
+    this.size = size;
   }
 
   /**
@@ -57,31 +60,45 @@ class Reader {
    */
   view(lines, request, seat) {
     this.tracker.read(lines, 0, lines.length);
-    const row = new Int16Array(job.layout.size);
-    write(row, this.tracker, request, seat, 0);
+    const row = new Int16Array(this.size);
+    this.write(row, this.tracker, request, seat, 0);
     return Buffer.from(row.buffer).toString('base64');
   }
 }
 
 /**
- * @param {Plan} plan
+ * @param {Job} job
  */
-function trace({ seed, teams, choices }) {
+function traces(job) {
+  const format = simulator.Dex.formats.get(job.format, true);
+  const dex = simulator.Dex.forFormat(format);
+  const write = viewWriter(job.layout, job.vocabulary);
+  return job.battles.map((plan) => trace(job, plan, format, () => new Reader(dex, write, job.layout.size)));
+}
+
+/**
+ * @param {Job} job
+ * @param {Plan} plan
+ * @param {any} format
+ * @param {() => Reader} newReader
+ */
+function trace(job, { seed, teams, choices }, format, newReader) {
   const random = seededRandom(seed);
-  const drawn = SEATS.map((seat) => teamOf(teams, seat, random));
+  const drawn = SEATS.map((seat) => teamOf(format, teams, seat, random));
   const battle = /** @type {any} */ (startBattle(simulator, format, drawn, random));
   if (job.sheets && battle.requestState === 'teampreview') battle.showOpenTeamSheets();
   // Each seat has its own random numbers, so that the choices of one do not depend on the other.
   const players = SEATS.map((seat) => {
     return { random: seededRandom(2 * seed + seat), choices: [...(choices?.[seat] ?? [])] };
   });
-  const spectator = new Reader();
-  const mirror = new Reader();
-  const followers = SEATS.map(() => new Reader());
+  const spectator = newReader();
+  const mirror = newReader();
+  const followers = SEATS.map(newReader);
   /** @type {string[][]} lines of each seat since its last decision */
   const unread = [[], []];
   const known = ['', ''];
   const decisions = [];
+  const prints = new Set(job.print);
   let read = 0;
   while (!battle.ended && battle.turn <= job.turnLimit) {
     let news = battle.log.slice(read);
@@ -93,12 +110,14 @@ function trace({ seed, teams, choices }) {
     for (const { n: seat, activeRequest: request } of waiting) {
       /** @type {Record<string, any>} */
       const decision = { seat, turn: battle.turn, view: spectator.view(news, request, seat) };
-      if (prints('lines')) decision.lines = unread[seat];
+      if (prints.has('lines')) decision.lines = unread[seat];
       const copy = JSON.parse(JSON.stringify(request));
-      if (prints('request')) decision.request = copy;
-      if (prints('known')) decision.known = known[seat] = fingerprint(known[seat], unread[seat], request);
-      if (prints('followed')) decision.followed = followers[seat].view(unread[seat], copy, seat);
-      if (prints('mirrored')) decision.mirrored = mirror.view(news.map(swapSeats), withSwappedSeats(request), 1 - seat);
+      if (prints.has('request')) decision.request = copy;
+      if (prints.has('known')) decision.known = known[seat] = fingerprint(known[seat], unread[seat], request);
+      if (prints.has('followed')) decision.followed = followers[seat].view(unread[seat], copy, seat);
+      if (prints.has('mirrored')) {
+        decision.mirrored = mirror.view(news.map(swapSeats), withSwappedSeats(request), 1 - seat);
+      }
       decisions.push(decision);
       unread[seat] = [];
       news = [];
@@ -122,20 +141,13 @@ function fingerprint(before, lines, request) {
 }
 
 /**
- * @param {Job['print'][number]} name
- * @returns {boolean}
- */
-function prints(name) {
-  return job.print.includes(name);
-}
-
-/**
+ * @param {any} format
  * @param {Plan['teams']} teams
  * @param {number} seat
  * @param {import('./play.js').Random} random
  * @returns {string} packed
  */
-function teamOf(teams, seat, random) {
+function teamOf(format, teams, seat, random) {
   if (teams === 'generated') return generatedTeam(simulator, format, random);
   if (teams === 'wild') return wildTeam(simulator, format, random);
   const sets = simulator.Teams.import(teams[seat]);
@@ -177,4 +189,6 @@ function answer(battle, side, { random, choices }) {
   throw new Error(`The simulator accepts no choice: ${side.choice.error}`);
 }
 
-for (const plan of job.battles) process.stdout.write(`${JSON.stringify(trace(plan))}\n`);
+for await (const line of createInterface({ input: process.stdin })) {
+  process.stdout.write(`${JSON.stringify(traces(JSON.parse(line)))}\n`);
+}
