@@ -53,8 +53,7 @@ class StatusLine:
     def close(self) -> None:
         if self._ticker is not None:
             self._ticker.close()
-        with suppress(OSError, ValueError):  # the terminal may be gone
-            self.show(None)
+        self.show(None)
 
     def _tick(self) -> None:
         with self._lock:
@@ -85,15 +84,20 @@ class StatusLine:
 
     def _write(self, text: str) -> None:
         encoding = self._stream.encoding or "utf-8"
-        self._stream.write(text.encode(encoding, "replace").decode(encoding))
-        self._stream.flush()
+        with suppress(OSError, ValueError):  # a status that nobody can see must not end the command
+            self._stream.write(text.encode(encoding, "replace").decode(encoding))
+            self._stream.flush()
         self._written = monotonic()
 
 
 @contextmanager
 def status_line(stream: TextIO | None = None) -> Iterator[None]:
     """Show the activities of a command until it ends."""
-    line = StatusLine(stream or sys.stderr)
+    stream = stream or sys.stderr
+    if stream is None:  # the process was started without one
+        yield
+        return
+    line = StatusLine(stream)
     with listening(line.show):
         try:
             yield

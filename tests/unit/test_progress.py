@@ -84,6 +84,16 @@ def test_elsewhere_the_first_activity_is_a_line_at_once_and_a_later_one_when_it_
     assert stream.getvalue().splitlines()[:2] == ["Reading the settings …", "Evaluating: 3 of 10 …"]
 
 
+def test_a_status_that_cannot_be_written_does_not_end_the_command():
+    class Closed(Terminal):
+        def write(self, _: str) -> int:
+            raise BrokenPipeError
+
+    with status_line(Closed()):
+        progress.report("Importing PyTorch")
+        progress.report("Evaluating", 3, 10)
+
+
 def test_a_result_replaces_the_status(capsys: pytest.CaptureFixture[str]):
     stream = Terminal()
     with status_line(stream):
