@@ -11,6 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
+from nemesis.cli.status import output
+from nemesis.core.progress import report
+
 _DISTRIBUTION = "nemesis-rl"
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?P<bound>[^;]*)(?:;.*extra == ['\"](?P<extra>[\w-]+)['\"])?")
 _GIBIBYTE = 1 << 30
@@ -38,6 +41,7 @@ def doctor() -> int:
     """Report versions, accelerators and missing packages."""
     requirements = _requirements()
     needed = [requirement for requirement in requirements if requirement.extra is None]
+    report("Importing PyTorch")
     torch_failure = _failure("torch")
     _print_rows(
         ("nemesis", nemesis_version()),
@@ -72,7 +76,7 @@ def nemesis_version() -> str:
 
 def _print_rows(*rows: tuple[str, str]) -> None:
     for label, text in rows:
-        print(f"  {label:18} {text}")
+        output(f"  {label:18} {text}")
 
 
 def _requirements() -> list[_Requirement]:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from nemesis.cli.options import Flag, LogLevel, check_minimum, check_writable, log_at, replay_family, write_json
+from nemesis.core.progress import clear, report
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
     from rich.table import Table
 
     from nemesis.data.import_report import ImportReport
@@ -53,71 +53,58 @@ def import_replays(
         check_writable(json)
     from nemesis.data import replay_import
 
-    with _progress_bar() as bar:
-        task = bar.add_task("starting", total=1.0)
-
-        def progress(share: float, report: "ImportReport") -> None:
-            done = f"{report.read:,} battles, {report.used:,} used, {report.battles_per_second:,.0f}/s"
-            bar.update(task, completed=share, description=done if report.read else "counting usage")
-
-        report = replay_import.import_replays(
-            replay_family(family),
-            [source, *others],
-            out,
-            format_name=format,
-            add=add,
-            processes=processes,
-            unfinished=keep_unfinished,
-            imputation=imputation,
-            progress=progress,
-        )
-    if json is not None:
-        write_json(json, report.figures())
-    _print(report)
-
-
-def _progress_bar() -> "Progress":
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
+    report("Counting usage")
+    result = replay_import.import_replays(
+        replay_family(family),
+        [source, *others],
+        out,
+        format_name=format,
+        add=add,
+        processes=processes,
+        unfinished=keep_unfinished,
+        imputation=imputation,
+        progress=_report,
     )
+    clear()
+    if json is not None:
+        write_json(json, result.figures())
+    _print(result)
 
 
-def _print(report: "ImportReport") -> None:
+def _report(share: float, so_far: "ImportReport") -> None:
+    """Report how many battles were read; how many there are follows from the share of the files."""
+    if so_far.read and share:
+        report("Importing battles", so_far.read, round(so_far.read / share))
+
+
+def _print(result: "ImportReport") -> None:
     from rich.console import Console
 
     # Tables in a pipe or a file need not fit a terminal.
     console = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
-    battles = [("read", report.read, ""), ("used", report.used, "")]
-    if report.already:
-        battles.append(("already in the dataset", report.already, ""))
-    dropped = report.dropped.most_common()
-    battles += [(f"dropped: {reason}", count, report.examples[reason]) for reason, count in dropped]
-    console.print(_table(f"Replays of {report.format}", ("", "battles", "example"), battles))
+    battles = [("read", result.read, ""), ("used", result.used, "")]
+    if result.already:
+        battles.append(("already in the dataset", result.already, ""))
+    dropped = result.dropped.most_common()
+    battles += [(f"dropped: {reason}", count, result.examples[reason]) for reason, count in dropped]
+    console.print(_table(f"Replays of {result.format}", ("", "battles", "example"), battles))
     decisions = [
-        ("all", report.decisions),
-        ("with a known action", report.known),
-        ("with an action known in part", report.possible),
-        ("with a mask that may be wrong", report.request_unsure),
-        ("out of time, perhaps made by the server", report.late),
-        ("illegal", report.illegal.total()),
-        *((f"illegal: {cause}", count) for cause, count in report.illegal.most_common()),
+        ("all", result.decisions),
+        ("with a known action", result.known),
+        ("with an action known in part", result.possible),
+        ("with a mask that may be wrong", result.request_unsure),
+        ("out of time, perhaps made by the server", result.late),
+        ("illegal", result.illegal.total()),
+        *((f"illegal: {cause}", count) for cause, count in result.illegal.most_common()),
     ]
     console.print(_table("Decisions", ("", "decisions"), decisions))
-    if report.ratings:
-        most = max(report.ratings.values())
+    if result.ratings:
+        most = max(result.ratings.values())
         ratings = [
-            (f"{low} and up", count, "█" * -(-20 * count // most)) for low, count in sorted(report.ratings.items())
+            (f"{low} and up", count, "█" * -(-20 * count // most)) for low, count in sorted(result.ratings.items())
         ]
         console.print(_table("Ratings", ("", "seats", ""), ratings))
-    console.print(f"{report.read:,} battles in {report.seconds:.1f} s, {report.battles_per_second:,.0f}/s.")
+    console.print(f"{result.read:,} battles in {result.seconds:.1f} s, {result.battles_per_second:,.0f}/s.")
 
 
 def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str | int]]) -> "Table":

@@ -15,7 +15,7 @@ from typing import TextIO
 from nemesis.core.progress import Activity, Ticker, clear, listening
 
 _REDRAW = 0.1  # seconds between draws on a terminal
-_ELAPSED = 2.0  # seconds after which the time that an activity takes is shown
+_ELAPSED = 2.0  # seconds after which the time is shown
 _REPEAT = 5  # times the patience until a line about the same activity
 _ERASE = "\r\x1b[2K"
 
@@ -68,14 +68,21 @@ class StatusLine:
                 self._print(activity)
 
     def _draw(self, activity: Activity) -> None:
-        seconds = monotonic() - self._started
-        elapsed = f", {seconds:.0f} s" if seconds >= _ELAPSED else ""
-        self._write(_ERASE + f"{activity}{elapsed} …"[: get_terminal_size().columns - 1])
+        self._write(_ERASE + f"{activity}{self._time(activity)} …"[: get_terminal_size().columns - 1])
         self._shown = activity.text
 
     def _print(self, activity: Activity) -> None:
-        self._write(f"{activity} …\n")
+        self._write(f"{activity}{self._time(activity)} …\n")
         self._shown = activity.text
+
+    def _time(self, activity: Activity) -> str:
+        """Return how long an activity takes, or will still take where that is known."""
+        seconds = monotonic() - self._started
+        if seconds < _ELAPSED:
+            return ""
+        if not activity.total or not activity.done:
+            return f", {seconds:.0f} s"
+        return f", {seconds * (activity.total / activity.done - 1):.0f} s left"
 
     def _erase(self) -> None:
         if self._terminal and self._shown is not None:

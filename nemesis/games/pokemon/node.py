@@ -24,6 +24,7 @@ from typing import Literal, TypeAlias
 from filelock import FileLock, Timeout
 
 from nemesis.core.errors import UserError
+from nemesis.core.progress import listening, report
 
 HOST = Path(__file__).parent / "host"
 _SOURCES = ("*.js", "*/*.js", "*.json", ".npmrc")  # what ships with the package; nothing of node_modules matches
@@ -138,7 +139,7 @@ def _fingerprint(development: bool) -> str:
 
 
 def _install(node: Node, folder: Path, development: bool) -> None:
-    print("Installing the Pokémon simulator (only once) …", file=sys.stderr, flush=True)
+    report("Installing the Pokémon simulator (only once)")
     command = [*node.npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--omit=optional"]
     if not development:
         command.append("--omit=dev")
@@ -185,7 +186,8 @@ def _install_error(errors: str, folder: Path) -> str:
 def main() -> int:
     """Install the host's packages; with `--development`, also those that the tests need."""
     try:
-        installed_host(find_node("bundled"), development="--development" in sys.argv[1:])
+        with listening(lambda activity: print(f"{activity} …", file=sys.stderr, flush=True)):
+            installed_host(find_node("bundled"), development="--development" in sys.argv[1:])
     except UserError as error:
         print(error, file=sys.stderr)
         return 1
