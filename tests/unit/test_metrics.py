@@ -125,8 +125,7 @@ def wandb():
     library.teardown()
 
 
-@pytest.mark.usefixtures("wandb")
-def test_weights_and_biases_records_offline_into_the_run_directory(run, monkeypatch):
+def test_weights_and_biases_records_offline_into_the_run_directory(run, wandb, monkeypatch):
     monkeypatch.setenv("WANDB_MODE", "offline")
     tracking = TrackingConfig(tensorboard=False, wandb=True)
     identifiers = set()
@@ -134,19 +133,20 @@ def test_weights_and_biases_records_offline_into_the_run_directory(run, monkeypa
         with Metrics(run, tracking, resumed_update) as metrics:
             metrics.write(2 if resumed_update else 1, {"loss/policy": 0.5})
         identifiers.add((run.path / "wandb-run.txt").read_text().strip())
+    wandb.teardown()  # as at the end of the process, which waits until all is on disk
     (identifier,) = identifiers
     records = list((run.path / "wandb").glob(f"offline-run-*/run-{identifier}.wandb"))
     assert records
     assert any(b"loss/policy" in record.read_bytes() for record in records)
 
 
-@pytest.mark.usefixtures("wandb")
-def test_without_a_connection_weights_and_biases_records_offline_and_says_how_to_upload(run, monkeypatch, capfd):
+def test_without_a_connection_weights_and_biases_records_offline_and_says_how_to_upload(run, wandb, monkeypatch, capfd):
     for name, value in {"BASE_URL": "http://127.0.0.1:9", "API_KEY": "0" * 40, "INIT_TIMEOUT": "1"}.items():
         monkeypatch.setenv(f"WANDB_{name}", value)
     monkeypatch.delenv("WANDB_MODE", raising=False)
     with Metrics(run, TrackingConfig(tensorboard=False, wandb=True)) as metrics:
         metrics.write(1, {"loss/policy": 0.5})
+    wandb.teardown()  # as above
     (folder,) = (run.path / "wandb").glob("offline-run-*")
     (record,) = folder.glob("*.wandb")
     assert b"loss/policy" in record.read_bytes()
