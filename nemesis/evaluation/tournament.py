@@ -155,4 +155,5 @@ class _ReplaySaver:
             if len(self.saved) < self._count:
                 match = int(ended.match[row])
                 names = self._names[::-1] if side_of_first(ended.match[row]) else self._names
+                self._folder.mkdir(parents=True, exist_ok=True)
                 self.saved.append(pool.save_replay(match, self._folder, names))

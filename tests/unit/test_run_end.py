@@ -19,7 +19,6 @@ from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
 from nemesis.core.interrupts import Interrupted
 from nemesis.evaluation.run_evaluation import RunEvaluator
-from nemesis.storage.checkpoints import CheckpointError
 from nemesis.storage.metrics import read_metrics
 from nemesis.storage.policies import find_checkpoint
 from nemesis.storage.run_directory import RunDirectory
@@ -214,9 +213,15 @@ def test_the_log_level_is_chosen_by_option_or_environment(
         assert ("WARNING nemesis.storage.checkpoints: Skipped" in capfd.readouterr().err) == shown
 
 
-def test_a_checkpoint_that_is_not_kept_cannot_be_continued_from(tmp_path: Path):
-    train(config("updates=2"), tmp_path / "run", console())
-    with pytest.raises(CheckpointError, match=r"no checkpoint of update 1 in .*; there are: 0, 2\."):
-        resume(tmp_path / "run", console=console(), checkpoint=1, new=tmp_path / "new")
-    with pytest.raises(UserError, match=r"--checkpoint 0 would discard what .* learned later; branch .* --run\."):
-        resume(tmp_path / "run", console=console(), checkpoint=0)
+def test_a_branch_needs_a_checkpoint_that_is_kept_and_a_folder(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    run, new = tmp_path / "run", tmp_path / "new"
+    train(config("updates=2"), run, console())
+    assert main(["resume", str(run), "--checkpoint", "1", "--run", str(new)]) == 2
+    assert f"There is no checkpoint of update 1 in {run / 'checkpoints'}; there are: 0, 2.\n" in capfd.readouterr().err
+    assert main(["resume", str(run), "--checkpoint", "0"]) == 2
+    assert f"--checkpoint 0 would discard what {run} learned later; branch to a new" in capfd.readouterr().err
+    assert main(["resume", str(run), "--run", str(new)]) == 2  # it would be finished
+    assert not new.exists()
+    assert main(["resume", str(run), "--checkpoint", "0", "--run", str(new)]) == 0
+    assert (recorded(run), recorded(new)) == ([0, 1, 2], [0, 1, 2])
+    assert "Resumed at update 0 of 2" in log(new)

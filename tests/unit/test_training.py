@@ -192,6 +192,10 @@ def test_evaluate_measures_chosen_opponents_and_saves_replays(
     assert all("timid" in Path(path).read_text() for path in figures["replays"])
     assert {Path(path).parent.name for path in figures["replays"]} == {"update-00000002-2"}
     assert all("bold" in path.read_text() for path in (run / "replays" / "update-00000002").iterdir())  # of training
+    pairs = tmp_path / "pairs"
+    for _ in range(2):
+        assert main(["evaluate", str(run), "bold", "--matches", "2", "--replays", "1", "--folder", str(pairs)]) == 0
+    assert len(list(pairs.iterdir())) == 2
     assert all(pool.closed for pool in duel.pools)
 
 
