@@ -18,7 +18,7 @@ test: .venv/installed-dev
 	$(BIN)/lint-imports
 	$(BIN)/pytest -n 2 --dist worksteal
 
-# Processes that a test kills have no time to write what they have measured.
+# Actors are killed when a run ends, so what only they run counts as not covered.
 coverage: .venv/installed-dev
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -n 2 --dist worksteal

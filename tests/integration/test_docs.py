@@ -67,6 +67,33 @@ def test_the_code_of_a_page_runs(page: Path, given: Path, tmp_path: Path):
         Reader(page).try_all()
 
 
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("sh", "nemesis train khun --run runs/x"),
+        ("sh", "nemesis train kuhn --runs runs/x"),
+        ("sh", "nemesis train kuhn learner.learning_rat=1"),
+        ("sh", "nemesis evaluate runs/nowhere"),
+        ("sh", "torchrun --nproc-per-nodes 4 -m -- nemesis config list"),
+        ("sh", "make trian"),
+        ("sh", "python -m benchmarks.pool_speed --fast"),
+        ("sh", "pytest tests/unit/test_nothing.py"),
+        ("sh", "pip install 'nemesis-rl[nothing]'"),
+        ("sh", "rm -rf runs"),
+        ("console", "$ nemesis train khun\nkhun is a preset."),
+        ("python", "import nemesis\nnemesis.load_polic"),
+        ("yaml", "collection: {slot: 1}"),
+        ("toml", "[project.entry-points.nemesis]"),
+        ("", "nemesis config list"),
+    ],
+)
+def test_a_wrong_snippet_fails(language: str, text: str, tmp_path: Path):
+    page = tmp_path / "page.md"
+    page.write_text(f"```{language}\n{text}\n```\n", encoding="utf-8")
+    with working_directory(tmp_path), pytest.raises((AssertionError, AttributeError, ConfigError)):
+        Reader(page).try_all()
+
+
 @pages
 def test_commands_stand_in_blocks_that_are_run(page: Path):
     commands = re.findall(r"^ {4,}(?:\$ )?(?:nemesis|make|python|pip|torchrun|pytest) .*$", prose(page), re.MULTILINE)
