@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from nemesis.evaluation.entrants import Entrants
     from nemesis.play.policy_players import PlayOptions
 
+_FOR_SEVERAL = (
+    "--game, --temperature, --top-p, --ensemble, --last and --folder are for several players; list them as players."
+)
+
 
 class _Result(Protocol):
     def rows(self) -> list[tuple[str, str]]: ...
@@ -41,7 +45,7 @@ def evaluate(
     matches: int | None = None,
     opponent: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     replays: int = 0,
-    folder: Path = Path("replays"),
+    folder: Path | None = None,
     temperature: float | None = None,
     top_p: float | None = None,
     ensemble: int = 1,
@@ -63,7 +67,7 @@ def evaluate(
         matches: number of matches per pair; by default the run's evaluation.matches, or 400 with several players
         opponent: scripted opponents of a single player, may be repeated; by default the run's evaluation.opponents
         replays: number of matches to save, to watch them, against the strongest opponent or per pair
-        folder: folder of the saved matches of pairs; those of a single run are saved in its own folder
+        folder: folder of the saved matches of pairs, by default replays; those of a single run are saved in its own
         temperature: of the policies' sampling, with several players; 0 plays the most likely action. Unless this or
             top_p is given, policy files play as they were exported, and all others at temperature 1
         top_p: total probability of the most likely actions that are kept, with several players
@@ -84,15 +88,13 @@ def evaluate(
     report("Importing PyTorch")
     result: _Result
     if not opponents and not _is_file(player):
-        if game or last or (temperature, top_p, ensemble) != (None, None, 1):
-            raise UserError(
-                "--game, --temperature, --top-p, --ensemble and --last are for several players; list them as players."
-            )
+        if game or last or (temperature, top_p, ensemble, folder) != (None, None, 1, None):
+            raise UserError(_FOR_SEVERAL)
         result = _alone(Path(player), seed, matches, opponent, replays, settings, allow_imports)
     else:
         options = _play_options(temperature, top_p, ensemble, last, allow_imports)
         entrants = _open_entrants([player, *opponents], game, settings, opponent, options)
-        result = _tournament(entrants, matches, replays, folder, seed)
+        result = _tournament(entrants, matches, replays, folder or Path("replays"), seed)
     _print(result, json)
 
 

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import torch
 
 from nemesis.core.config import build_config
+from nemesis.core.errors import UserError
 from nemesis.core.game import SIDES, ExactGame, Game
 from nemesis.core.interrupts import Stop, never
 from nemesis.core.plugins import ImportPermission, check_imports, is_import
@@ -136,6 +137,8 @@ def evaluate(
         check_imports(path, filter(is_import, settings.opponents or ()), allowed=allow_imports)
     torch.set_num_threads(config["threads"])
     game = saved.game_config(overrides).open_game()
+    if isinstance(game, ExactGame) and (matches or opponents):
+        raise UserError(f"{game.spec.name} is measured exactly, without matches; leave out --matches and --opponent.")
     device = choose_device()
     names = opponent_names(game, opponents or settings.opponents)
     count, slots = matches or settings.matches, config["collection"]["slots"]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, create_model, model_validator
 
+from nemesis.core.config import build_config
 from nemesis.core.plugins import import_attribute
 from nemesis.core.settings import Settings
 from nemesis.games.registry import families, family_of, is_imported, open_game
@@ -67,4 +68,4 @@ else:
 
 def game_config_of(config: Mapping[str, Any]) -> GameConfig:
     """Return the part of a run's whole config that says which game it plays."""
-    return GameConfig.model_validate({name: config[name] for name in GameConfig.model_fields if name in config})
+    return build_config(GameConfig, {name: config[name] for name in GameConfig.model_fields if name in config})

@@ -17,7 +17,7 @@ from rich.console import Console
 from nemesis.cli import main
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
-from nemesis.core.interrupts import Interrupted
+from nemesis.core.interrupts import SIGNALS, Interrupted
 from nemesis.evaluation.run_evaluation import RunEvaluator
 from nemesis.storage.metrics import read_metrics
 from nemesis.storage.policies import find_checkpoint
@@ -49,10 +49,12 @@ def duel(monkeypatch: pytest.MonkeyPatch) -> Duel:
 
 @pytest.fixture(autouse=True)
 def default_handlers() -> Iterator[None]:
-    """Handle signals as a process does that was not started in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Handle signals as a process does that was not started in the background or under nohup."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in SIGNALS}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def config(*overrides: str) -> RunConfig:
