@@ -211,8 +211,10 @@ def test_a_run_is_named_after_its_preset_unless_it_gets_a_name(tmp_path: Path, m
 
 def test_train_then_evaluate_then_resume(run: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
     file = tmp_path / "figures.json"
-    assert main(["evaluate", str(run), "--matches", "50", "--json", str(file)]) == 0
+    assert main(["evaluate", str(run), "--json", str(file)]) == 0
     assert "NashConv" in capfd.readouterr().out
+    assert main(["evaluate", str(run), "--matches", "50"]) == 2
+    assert "is measured exactly, without matches; leave out --matches" in capfd.readouterr().err
     recorded = json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])
     assert json.loads(file.read_text())["nashconv_average"] == pytest.approx(recorded["evaluation/nash_conv_average"])
     assert main(["resume", str(run), "updates=5"]) == 0

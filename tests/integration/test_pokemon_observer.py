@@ -48,7 +48,7 @@ def played(game: PokemonGame, matches: int, seed: int) -> tuple[dict[tuple[int, 
     generator = np.random.default_rng(seed)
     rows: dict[tuple[int, int], list[Any]] = {}
     ended: list[int] = []
-    with closing(game.pool(16, seed)) as pool:
+    with closing(game.pool(matches, seed)) as pool:
         while len(ended) < matches:
             waiting, results = pool.recv()
             ended += results.match.tolist()
@@ -82,7 +82,7 @@ def received(game: PokemonGame, recordings: list[dict[str, Any]]) -> list[dict[s
 
 @pytest.mark.parametrize(
     ("battle_format", "matches"),
-    [("gen1ou", 20), ("gen9ou", 20), ("gen9vgc2025regi", 20), ("gen9randomdoublesbattle", 10)],
+    [("gen1ou", 6), ("gen9ou", 6), ("gen9vgc2025regi", 8), ("gen9randomdoublesbattle", 4)],
 )
 def test_what_a_seat_receives_gives_the_views_of_the_pool(battle_format: str, matches: int):
     game = game_of(battle_format)
@@ -93,7 +93,7 @@ def test_what_a_seat_receives_gives_the_views_of_the_pool(battle_format: str, ma
 def test_refused_choices_are_seen_as_in_the_pool(tmp_path: Path):
     (tmp_path / "teams.txt").write_text(TRAPS)
     game = game_of("gen9anythinggoes", teams=str(tmp_path), turn_limit=60)
-    rows, recordings = played(game, 20, seed=1)
+    rows, recordings = played(game, 10, seed=1)
     decisions = received(game, recordings)
     assert any(decision["refusals"] for decision in decisions)
     compared(game, rows, decisions)
@@ -122,7 +122,7 @@ def compared(game: PokemonGame, rows: dict[tuple[int, int], list[Any]], decision
 
 def test_an_action_is_worded_as_the_server_wants_it():
     game = game_of("gen1ou")
-    _, recordings = played(game, 4, seed=0)
+    _, recordings = played(game, 1, seed=0)
     first = received(game, recordings)[0]
     with closing(game.observer()) as observer:
         observer.observe([SeatUpdate("one", first["seat"], first["lines"], first["request"], 0)])

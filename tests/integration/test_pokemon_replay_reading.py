@@ -32,11 +32,11 @@ def reader() -> Iterator[ReplayReader]:
 @pytest.mark.parametrize(
     ("variant", "battles", "known", "compared"),
     [
-        (Variant("gen1ou"), 8, 0.9, 0.6),
-        (Variant("gen9ou"), 8, 0.9, 0.6),
+        (Variant("gen1ou"), 4, 0.9, 0.6),
+        (Variant("gen9ou"), 4, 0.9, 0.6),
         (Variant("gen9vgc2025regi"), 24, 0.65, 0.99),
         (Variant("gen9vgc2025regi", settings={"open_team_sheets": False}), 8, 0.5, 0.15),
-        (Variant("gen9randomdoublesbattle"), 4, 0.5, 0.15),
+        (Variant("gen9randomdoublesbattle"), 2, 0.5, 0.15),
     ],
     ids=["gen1ou", "gen9ou", "vgc", "vgc with closed sheets", "random doubles"],
 )
@@ -334,5 +334,5 @@ def test_the_seat_of_a_disguise_is_left_out(reader: ReplayReader):
 
 
 def test_no_log_can_do_harm():
-    figures = fuzz("gen9vgc2025regi", 200, seed=5)
-    assert 0 < int(str(figures["read"])) < 200
+    figures = fuzz("gen9vgc2025regi", 100, seed=5)
+    assert 0 < int(str(figures["read"])) < 100

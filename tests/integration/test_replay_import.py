@@ -32,7 +32,7 @@ from nemesis.games.pokemon.replays.reading import ReplayBattle
 from nemesis.games.pokemon.views.layout import FOE, OWN, POKEMON, POSITION, VIEW_SIZE, cut
 
 FORMAT = "gen9ou"
-BATTLES = 6
+BATTLES = 4
 
 
 @cache
@@ -228,7 +228,7 @@ def test_battles_are_dropped_by_named_reasons(tmp_path: Path):
         {"id": "gen9ou-8"},
     ]
     source = write_lines(tmp_path / "x.jsonl.gz", replays)
-    figures = run_import(source, "--out", tmp_path / "dataset", "--processes", 2)
+    figures = run_import(source, "--out", tmp_path / "dataset", "--processes", 1)
     assert (figures["read"], figures["used"]) == (len(replays), 1)
     assert figures["dropped"] == dict.fromkeys(
         (
@@ -259,7 +259,7 @@ def test_an_interrupted_import_continues(tmp_path: Path, imported: tuple[Path, d
     run_import(some, "--out", tmp_path / "dataset", "--processes", 1)
     (tmp_path / "dataset" / "card.json").unlink()
     every = write_lines(tmp_path / "all.jsonl.gz", [replay(number) for number in range(BATTLES)])
-    figures = run_import(every, "--out", tmp_path / "dataset", "--add", "--processes", 2)
+    figures = run_import(every, "--out", tmp_path / "dataset", "--add", "--processes", 1)
     assert (figures["read"], figures["already"], figures["used"]) == (BATTLES, 2, BATTLES - 2)
     assert open_dataset(tmp_path / "dataset").card.summary == open_dataset(imported[0]).card.summary
     nothing_new = run_import(every, "--out", tmp_path / "dataset", "--add", "--processes", 1)

@@ -31,7 +31,7 @@ SETTINGS = {
     "collection": {"slots": 24, "decisions": 300},
     "policy": {"width": 16, "layers": 1},
     "learner": {"algorithm": "ppo", "learning_rate": 0.02, "entropy_weight": 0.01},
-    "evaluation": {"interval": 100, "matches": 20},
+    "evaluation": {"interval": 100, "matches": 2},
     "checkpoints": {"interval": 4, "keep_last": 10},
     "tracking": {"tensorboard": False},
     "opponents": {
@@ -50,6 +50,8 @@ EXPLOITED = (
     "exploiter.matches=60",
     "exploiter.learner.learning_rate=0.03",
 )
+# For tests that do not depend on what is learned.
+TINY = ("collection.slots=12", "collection.decisions=100", "exploiter.decisions=50", "exploiter.matches=20")
 
 
 @pytest.fixture(autouse=True)
@@ -125,7 +127,7 @@ def test_an_exploiter_learns_to_beat_its_target(tmp_path: Path, start: str):
 
 def test_a_resumed_or_branched_league_ends_like_one_that_was_never_stopped(tmp_path: Path):
     straight, stopped, branched = (tmp_path / name for name in ("straight", "stopped", "branched"))
-    settings = (*EXPLOITED, "exploiter.threshold=0", "opponents.shares.exploiter=0.2")
+    settings = (*EXPLOITED, *TINY, "exploiter.threshold=0", "opponents.shares.exploiter=0.2")
     trained(straight, *settings)
     step = Run.step
 
@@ -159,7 +161,7 @@ def test_a_resumed_or_branched_league_ends_like_one_that_was_never_stopped(tmp_p
 def test_files_that_no_checkpoint_needs_are_removed_and_every_kept_one_can_be_resumed(tmp_path: Path):
     settings = ("opponents.past_interval=1", "opponents.members=2", "checkpoints.interval=2", "checkpoints.keep_last=2")
     path = tmp_path / "run"
-    trained(path, *EXPLOITED, *settings, "updates=20", "exploiter.updates=1", "opponents.shares.scripted=0")
+    trained(path, *EXPLOITED, *TINY, *settings, "updates=20", "exploiter.updates=1", "opponents.shares.scripted=0")
     made = [file.name.partition("-")[0] for file in (path / "members").iterdir()]
     assert 2 <= made.count("past") <= 8  # of 20
     assert 1 <= made.count("target") <= 5
@@ -204,7 +206,7 @@ def test_cloned_policies_keep_their_style_and_what_the_run_makes_plays_as_it_is(
     trained(tmp_path / "teacher", "updates=2")
     file = tmp_path / "teacher.safetensors"
     assert main(["export", str(tmp_path / "teacher"), str(file), "--temperature", "0.3", "--top-p", "0.9"]) == 0
-    settings = (*EXPLOITED, "exploiter.threshold=0", "opponents.shares.exploiter=0.2", "updates=8")
+    settings = (*EXPLOITED, *TINY, "exploiter.threshold=0", "opponents.shares.exploiter=0.2", "updates=8")
     trained(tmp_path / "run", f"opponents.cloned={file}", "opponents.shares.cloned=0.3", *settings)
     styles = {one.stem: read_header(one).style for one in (tmp_path / "run" / "members").iterdir()}
     assert styles.pop("cloned-0") == PlayStyle(0.3, 0.9)
