@@ -11,7 +11,7 @@ UNIFORM = 0.9167  # NashConv of playing at random
 BOUND = 0.1  # of the averaged weights
 LAST_BOUND = 0.15  # the last ones circle round the equilibrium
 
-SHORT = ["updates=150", "collection.decisions=2048", "learner.minibatch=512", "seed=0"]
+SHORT = ["updates=100", "collection.decisions=2048", "learner.minibatch=512", "seed=0"]
 SLOW = 'learner.learning_rate={"start": 0.002, "end": 0.00005}'
 FAST = 'learner.learning_rate={"start": 0.005, "end": 0.00005}'
 # What each algorithm needs beside the preset.
@@ -24,6 +24,7 @@ OVERRIDES: dict[str, list[str]] = {
     ],
     "reference": [
         SLOW,
+        "updates=150",
         "learner.algorithm=rnad",
         "learner.form=reference",
         "learner.reference_weight=0.2",
