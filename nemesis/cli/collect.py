@@ -43,6 +43,7 @@ def collect(
         log_level: what is shown of the log, by default warnings and errors
     """
     log_at(log_level)
+    report(f"Opening {player}")
     check_minimum(seed=(seed, 0), matches=(matches, 1))
     report("Importing PyTorch")
     import torch
@@ -76,11 +77,11 @@ def show(dataset: Path, /, *, check: Flag = False) -> None:
         dataset: its folder
         check: read the whole dataset and compare it with its card
     """
+    report(f"Reading {dataset}")
     from nemesis.data.dataset import open_dataset
 
     opened = open_dataset(dataset)
     if check:
-        report(f"Reading {dataset}")
         opened.verify()
     output(opened.card.text(), end="")
     if check:

@@ -79,6 +79,7 @@ def evaluate(
         log_level: what is shown of the log, by default warnings and errors
     """
     log_at(log_level)
+    report(f"Opening {player}")
     check_minimum(seed=(seed, 0), replays=(replays, 0), matches=(matches, 2))
     if json:
         check_writable(json)

@@ -48,12 +48,12 @@ def import_replays(
         log_level: what is shown of the log, by default warnings and errors
     """
     log_at(log_level)
+    report("Counting usage")
     check_minimum(processes=(processes, 1))
     if json is not None:
         check_writable(json)
     from nemesis.data import replay_import
 
-    report("Counting usage")
     result = replay_import.import_replays(
         replay_family(family),
         [source, *others],

@@ -2,6 +2,7 @@
 
 # ruff: noqa: PLC0415 (torch is slow to import, so what needs it is imported when a command runs)
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -72,6 +73,8 @@ def resume(
         log_level: what run.log records, by default info
     """
     log_at(log_level, shown=False)
+    report(f"Opening {run}")
+    _check_overrides(run, overrides)
     report("Importing PyTorch")
     from nemesis.population.league import open_league
     from nemesis.training import loop
@@ -80,3 +83,17 @@ def resume(
     loop.resume(
         run, overrides, open_matchmaker=open_league, checkpoint=checkpoint, new=new, allow_imports=allow_imports
     )
+
+
+def _check_overrides(run: Path, overrides: Sequence[str]) -> None:
+    """Raise if there is no run, or if its settings cannot change so; much sooner than the run itself can be opened."""
+    from nemesis.core.config import ConfigError, build_config
+    from nemesis.storage.run_directory import RunDirectory
+    from nemesis.training.config import RunConfig, resumed_config
+
+    config = RunDirectory.config_of(run)
+    try:
+        build_config(RunConfig, config)
+    except ConfigError:  # of another version, which the checkpoint tells
+        return
+    resumed_config(config, overrides)

@@ -49,7 +49,8 @@ def interruptible() -> Iterator[None]:
 class Interrupts:
     """Records the first request to stop, which the run checks after each update.
 
-    A second SIGINT or SIGTERM stops at once. A second SIGHUP does not: a terminal that is closed may send several.
+    A second SIGINT or SIGTERM stops at once. SIGHUP does not count: a terminal that is closed may send several, and
+    SIGTERM after them.
     """
 
     def __init__(self) -> None:
@@ -75,9 +76,10 @@ class Interrupts:
         self._installed.__exit__(kind, error, traceback)
 
     def _handle(self, number: int, _: FrameType | None) -> None:
-        if self._signalled and signal.Signals(number).name != "SIGHUP":
-            raise Interrupted.by(number)
-        self._signalled = True
+        if signal.Signals(number).name != "SIGHUP":
+            if self._signalled:
+                raise Interrupted.by(number)
+            self._signalled = True
         self.cause = self.cause or Interrupted.by(number)
 
     def _close_output(self, error: OSError) -> None:

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from nemesis.core.files import replace_file
+from nemesis.core.progress import report
 from nemesis.storage.config import TrackingConfig
 from nemesis.storage.run_directory import RunDirectory, RunError
 
@@ -148,6 +149,7 @@ def _open_wandb(path: Path, project: str) -> Any:
             mode=mode,
         )
 
+    report("Connecting to Weights & Biases")
     try:
         return init()
     except (wandb.Error, TimeoutError) as error:

@@ -51,6 +51,7 @@ class RunDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.running = False  # what ends a run that has begun is logged
         # A forked child would keep the lock after its parent has died, so workers are spawned.
         self._lock = FileLock(path / "lock", thread_local=False)
         self._log: _RunLog | None = None
@@ -149,7 +150,8 @@ class RunDirectory:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        log_end(error)
+        if self.running:
+            log_end(error)
         self.close()
 
     def _hold(self) -> None:

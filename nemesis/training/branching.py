@@ -1,15 +1,19 @@
 """Branches: a new run that starts from a checkpoint of another run, which is left as it is."""
 
 import json
+import logging
 import shutil
 from pathlib import Path
 
 import yaml
 
+from nemesis.core.errors import UserError
 from nemesis.evaluation.run_evaluation import BEST
 from nemesis.storage.checkpoints import Checkpoint
 from nemesis.storage.policy_files import read_header
 from nemesis.storage.run_directory import RunError, environment
+
+_log = logging.getLogger(__name__)
 
 _METRICS = "metrics.jsonl"  # the new run drops the lines after its update
 
@@ -19,13 +23,14 @@ def branch(source: Path, checkpoint: Checkpoint, target: Path) -> None:
 
     The new run appears in one step, so that a branch that was interrupted leaves none.
     """
-    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
-        raise RunError(f"{target} already exists; choose another --run.")
+    target = target.absolute()
     temporary = target.with_name(f".tmp-{target.name}")
     files = [*checkpoint.state["files"], *(name for name in (_METRICS, BEST) if (source / name).exists())]
-    if BEST in files and read_header(source / BEST).about["update"] > checkpoint.update:
+    if BEST in files and _is_later(source / BEST, checkpoint.update):
         files.remove(BEST)
     try:
+        if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+            raise RunError(f"{target} already exists; choose another --run.")
         if temporary.exists():
             shutil.rmtree(temporary)
         shutil.copytree(checkpoint.path, temporary / "checkpoints" / f"update-{checkpoint.update:08d}")
@@ -41,3 +46,13 @@ def branch(source: Path, checkpoint: Checkpoint, target: Path) -> None:
         raise RunError(f"{target} cannot be made from {checkpoint.path} ({error}); choose another --run.") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _is_later(best: Path, update: int) -> bool:
+    """Return whether the best policy so far is from after an update, or cannot be read."""
+    try:
+        later: bool = read_header(best).about["update"] > update
+    except UserError as error:
+        _log.warning("%s is left out of the branch: %s", best, error)
+        return True
+    return later

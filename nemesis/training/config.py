@@ -1,14 +1,16 @@
 """The config of a run."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from nemesis.core.config import ConfigError, build_config, override_paths
 from nemesis.core.plugins import IMPORT_PATTERN, IMPORTED, is_import
 from nemesis.core.settings import Names, Settings
 from nemesis.data.config import DataConfig
 from nemesis.evaluation.config import EvaluationConfig
-from nemesis.games.config import GameConfig
+from nemesis.games.config import GameConfig, family_settings
 from nemesis.learners.config import (
     BehaviourCloningConfig,
     OfflineConfig,
@@ -150,7 +152,9 @@ class CheckpointsConfig(Settings):
     minutes: float | None = Field(
         10.0, gt=0, description="time after which a checkpoint is saved in between, until the next one; null: never"
     )
-    keep_last: int = Field(3, ge=1, description="number of newest checkpoints to keep")
+    keep_last: int = Field(
+        3, ge=1, description="number of newest checkpoints of the interval to keep; the newest of all is kept besides"
+    )
     keep_every: int = Field(0, ge=0, description="interval of updates whose checkpoints are never removed; 0: none")
 
 
@@ -230,3 +234,21 @@ class RunConfig(GameConfig):
             if self.reward.kind != "sparse":
                 raise ValueError(f"reward.kind={self.reward.kind} leads to {reason}")
         return self
+
+
+_MAY_CHANGE = ("updates", "device", "threads", "evaluation", "checkpoints", "tracking")
+
+
+def resumed_config(config: Mapping[str, Any], overrides: Sequence[str]) -> RunConfig:
+    """Apply overrides to the config of a run, refusing those that would make it another run."""
+    changed = build_config(RunConfig, config, overrides)
+    may_change = list(_MAY_CHANGE)
+    for family, settings in family_settings().items():
+        may_change += [f"{family}.{name}" for name in getattr(settings, "may_change", ())]
+    for name in override_paths(overrides):
+        if not any(f"{name}.".startswith(f"{free}.") for free in may_change):
+            raise ConfigError(
+                f"{name} cannot change when a run is resumed; start a new run instead.\n"
+                f"What can change: {', '.join(may_change)}."
+            )
+    return changed

@@ -9,18 +9,17 @@ from pathlib import Path
 from rich.console import Console
 
 from nemesis.core import progress
-from nemesis.core.config import ConfigError, build_config
+from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
 from nemesis.core.interrupts import Interrupted, Interrupts, StoppedError, interruptible
 from nemesis.core.plugins import check_imports
 from nemesis.evaluation.run_evaluation import BEST
-from nemesis.games.config import family_settings
 from nemesis.learners.data_parallel import any_of
-from nemesis.storage.checkpoints import Checkpoint, CheckpointError, checkpoint_of, newest_valid
+from nemesis.storage.checkpoints import Checkpoint, checkpoint_of, newest_valid
 from nemesis.storage.metrics import Metrics, check_tracking
 from nemesis.storage.run_directory import RunDirectory, environment, log_end, log_level, log_to_run
 from nemesis.training.branching import branch
-from nemesis.training.config import RunConfig
+from nemesis.training.config import RunConfig, resumed_config
 from nemesis.training.display import Display, open_display
 from nemesis.training.process_group import is_secondary_process, process_group
 from nemesis.training.reporter import Reporter
@@ -29,7 +28,6 @@ from nemesis.training.summary import summary
 
 _log = logging.getLogger(__name__)
 
-_MAY_CHANGE = ("updates", "device", "threads", "evaluation", "checkpoints", "tracking")
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
@@ -104,6 +102,7 @@ def run_to_end(run: Run, directory: RunDirectory, console: Console, resumed: boo
     `skipped` are sentences about damaged checkpoints.
     """
     interrupts = Interrupts()
+    directory.running = True
     with _watched(console, interrupts), _disk_errors_explained(directory.path):
         for sentence in skipped:
             _say(console, f"Warning: {sentence}", style="bold red")
@@ -141,7 +140,8 @@ def _train(run: Run, directory: RunDirectory, console: Console, interrupts: Inte
             run.save(root)
         while run.update < config.updates and not any_of(interrupts.requested, run.device):
             try:
-                values = run.step()
+                with _saved_on_failure(run, root):
+                    values = run.step()
             except StoppedError:
                 break
             with _saved_on_failure(run, root):
@@ -191,7 +191,7 @@ def _continued(path: Path, checkpoint: Checkpoint, overrides: Sequence[str], *, 
     """Return the config with which a run continues, or raise why it cannot."""
     before = build_config(RunConfig, checkpoint.config)
     check_imports(path, before.imports(), allowed=allow_imports)
-    config = _changed(before, overrides)
+    config = resumed_config(before.model_dump(mode="json"), overrides)
     check_tracking(config.tracking)
     if checkpoint.update >= config.updates:
         finished = checkpoint.update == config.updates == before.updates
@@ -216,22 +216,6 @@ def _run_secondary(run: Run, folder: Path) -> None:
         raise
 
 
-def _changed(config: RunConfig, overrides: Sequence[str]) -> RunConfig:
-    """Apply overrides to a run's own config, refusing those that would make it another run."""
-    may_change = list(_MAY_CHANGE)
-    for family, settings in family_settings().items():
-        may_change += [f"{family}.{name}" for name in getattr(settings, "may_change", ())]
-    for override in overrides:
-        name = override.partition("=")[0].strip()
-        known = name.partition(".")[0] in RunConfig.model_fields
-        if known and not any(f"{name}.".startswith(f"{free}.") for free in may_change):
-            raise ConfigError(
-                f"{name} cannot change when a run is resumed; start a new run instead.\n"
-                f"What can change: {', '.join(may_change)}."
-            )
-    return build_config(RunConfig, config.model_dump(mode="json"), overrides)
-
-
 @contextmanager
 def _watched(console: Console, interrupts: Interrupts) -> Iterator[None]:
     """Let a console that can no longer be written stop the run."""
@@ -245,13 +229,16 @@ def _watched(console: Console, interrupts: Interrupts) -> Iterator[None]:
 
 @contextmanager
 def _saved_on_failure(run: Run, root: Path) -> Iterator[None]:
-    """Save the update that was just finished, if its evaluation or its report fails."""
+    """Save the last finished update if what follows fails, unless the next one had begun to change the weights."""
     try:
         yield
+    except StoppedError:
+        raise
     except Exception:
         try:
-            run.save(root)
-        except CheckpointError as error:
+            if run.intact:
+                run.save(root)
+        except (UserError, OSError) as error:
             _log.error("Update %d is not saved: %s", run.update, error)
         raise
 

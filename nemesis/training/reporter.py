@@ -16,6 +16,7 @@ from nemesis.training.display import Display, Progress
 
 _SPEED_WINDOW = 50  # updates over which rates are averaged
 _EVALUATION = "evaluation/"
+_SECONDS = "speed/evaluation_seconds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +41,17 @@ class Reporter:
         self._config = config
         self.history = _past_evaluations(metrics)  # by update
         self._marks = deque([self._mark(update, decisions)], maxlen=_SPEED_WINDOW)
-        self._evaluated = 0.0  # seconds of all evaluations so far
-        self._evaluation_seconds = 0.0  # of the last one
+        self._evaluated = 0.0  # seconds of all evaluations since the start or the resumption
+        self._evaluation_seconds = _last_evaluation_seconds(metrics)
         self._first_update = update
 
     def evaluated(self, update: int, values: dict[str, float]) -> dict[str, float]:
         """Add an evaluation, unless it was interrupted, and return it as metrics."""
         self._evaluation_seconds, self._evaluated = self._clock.evaluate - self._evaluated, self._clock.evaluate
-        if values:
-            self.history.append((update, values))
-        return {_EVALUATION + name: value for name, value in values.items()}
+        if not values:
+            return {}
+        self.history.append((update, values))
+        return {_EVALUATION + name: value for name, value in values.items()} | {_SECONDS: self._evaluation_seconds}
 
     def report(self, update: int, decisions: int, values: dict[str, float]) -> dict[str, float]:
         """Show the latest update and its metrics, and return its rates as further metrics."""
@@ -87,19 +89,24 @@ class Reporter:
         per_update = (now.seconds - then.seconds - (now.apart - then.apart)) / (update - then.update)
         if update == config.updates:
             return 0.0
-        # The checkpoint of an update is saved after its report. The first one is that of the start.
+        # The checkpoint of an update is saved after its report. A new run has saved one at its start.
         interval = config.checkpoints.interval
-        saved = 1 + (update - 1) // interval - self._first_update // interval
+        saved = (self._first_update == 0) + (update - 1) // interval - self._first_update // interval
         return (
             (config.updates - update) * per_update
             + _times_left(update, config.evaluation.interval, config.updates) * self._evaluation_seconds
-            + _times_left(update - 1, interval, config.updates) * self._clock.save / saved
+            + _times_left(update - 1, interval, config.updates) * self._clock.save / max(saved, 1)
         )
 
 
 def _times_left(update: int, interval: int, total: int) -> int:
     """Return how many updates after this one are multiples of an interval, or the last of the run."""
     return total // interval - update // interval + (total % interval > 0)
+
+
+def _last_evaluation_seconds(path: Path) -> float:
+    """Return how long the last evaluation of an earlier part of the run took; 0 if there was none."""
+    return next((line[_SECONDS] for line in reversed(read_metrics(path)) if _SECONDS in line), 0.0)
 
 
 def _past_evaluations(path: Path) -> list[tuple[int, dict[str, float]]]:

@@ -95,6 +95,7 @@ class Run:
         self.update = 0
         self.learned = 0  # decisions that the policy has learned from, without its opponents' and stale ones
         self._pending: Experience | None = None  # of an update that was interrupted
+        self.intact = True  # whether everything is as after the last update, so that it can be saved
         self._saved_at = monotonic()
         self.interrupts: Interrupts | None = None
         self._warned_of_stale = False
@@ -108,8 +109,10 @@ class Run:
         config = self.config
         started = perf_counter()
         busy = self.clock.wait + self.clock.simulate + self.clock.infer
+        self.intact = not isinstance(self.source, SerialSource)  # matches that broke off in a step cannot be saved
         experience = self._pending or self.source.collect(config.collection.decisions, self.stop)
         self._pending = experience
+        self.intact = True
         progress = self.update / config.updates
         played = experience.episodes[MAIN]
         if played.reward is not None and config.policy.value == "categorical":
@@ -120,6 +123,7 @@ class Run:
         trajectories = self.shaping.shape(self._fresh(played), progress)
         shaped = perf_counter()
         report(f"Learning from {trajectories.decisions:,} decisions")
+        self.intact = False
         metrics = self.learner.update(trajectories, progress)
         learned = perf_counter()
         self.clock.learn += learned - shaped
@@ -131,6 +135,7 @@ class Run:
         matched = perf_counter()
         self.clock.opponents += matched - learned
         self._publish()
+        self.intact = True
         self.clock.other += perf_counter() - started - (matched - shaped)
         self.clock.other -= self.clock.wait + self.clock.simulate + self.clock.infer - busy
         counts = self.source.counts

@@ -28,8 +28,8 @@ def _change(history: Sequence[tuple[int, dict[str, float]]], name: str) -> str:
     """Return a value before and after, of the last weights if they were measured, and of the averaged weights."""
     update, after = history[-1]
     main = name if name in after else name + _AVERAGE
-    before = next(values[main] for _, values in history if main in values)
-    text = f"{figure(name, before)} before → {_figure(after, main)} after {update} updates"
+    before = next(values for _, values in history if main in values)
+    text = f"{_figure(before, main)} before → {_figure(after, main)} after {update} updates"
     if main != name:
         return f"{text}, with averaged weights"
     average = name + _AVERAGE

@@ -65,6 +65,7 @@ def _run(
     for standard in (1, 2):
         os.dup2(file, standard)
     os.environ.update(environment)
-    # A shell that runs the tests in the background makes its children ignore Ctrl-C.
+    # A shell that runs the tests in the background makes its children ignore Ctrl-C, and nohup SIGHUP.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     function(*arguments)

@@ -25,6 +25,7 @@ from torch.distributed.run import parse_args as parse_torchrun
 from nemesis.cli import main
 from nemesis.core.config import build_config
 from nemesis.games.registry import GROUP
+from nemesis.presets import load_preset, preset_names
 from nemesis.training.config import RunConfig
 
 ROOT = Path(__file__).parents[2]
@@ -41,11 +42,8 @@ _SHORT_BATTLES = {"pokemon.hosts": "1", "pokemon.turn_limit": "10"}
 _SHORT_RUN = {"updates": "1", "evaluation.matches": "0", "tracking.tensorboard": "false"}
 _SMALL_BATCHES = {"collection.slots": "8", "collection.decisions": "64", "collection.actors": "0"}
 _SHORT_SETTINGS = {
-    "train": _SHORT_RUN | _SMALL_BATCHES | _SHORT_BATTLES,
-    "resume": {"updates": "2"},
+    "train": _SHORT_RUN | _SMALL_BATCHES,
     "exploit": _SHORT_RUN | {"exploiter.matches": "10"},
-    "evaluate": _SHORT_BATTLES,
-    "collect": _SHORT_BATTLES,
 }
 _SHORT_OPTIONS = {"evaluate": {"--matches": "2"}, "collect": {"--matches": "4"}}
 _FEW_GROUPS = {"data.validation": "0.5"}  # for runs on the few replays of the reader
@@ -168,6 +166,12 @@ def shortened(arguments: Sequence[str]) -> list[str]:
     """Return a command that does the same in seconds."""
     command, *rest = arguments
     settings = dict(_SHORT_SETTINGS.get(command, {}))
+    if command in ("train", "evaluate", "collect") and any(map(_names_battles, rest)):
+        settings |= _SHORT_BATTLES
+    if command == "resume":
+        settings["updates"] = str(_config(rest[0])["updates"] + 1)
+        if "--checkpoint" in rest:
+            rest[rest.index("--checkpoint") + 1] = "1"
     if any(word.startswith("data.sources=") for word in rest):
         settings |= _FEW_GROUPS
     rest = [word for word in rest if word.partition("=")[0] not in settings]
@@ -179,6 +183,18 @@ def shortened(arguments: Sequence[str]) -> list[str]:
     if command == "train" and not {"--run", "--dry-run"} & {*rest}:
         rest.append("--dry-run")  # nothing on the page can use this run
     return [command, *rest, *(f"{key}={value}" for key, value in settings.items())]
+
+
+def _names_battles(word: str) -> bool:
+    """Return whether a word of a command names a game, preset, run or policy of Pokémon."""
+    game = load_preset(word)["game"] if word in preset_names() or word.endswith(".yaml") else _config(word).get("game")
+    return "pokemon:" in (game or word) or word.startswith("shipped:")
+
+
+def _config(run: str) -> dict[str, Any]:
+    """Return the settings of a run; none if there is no such run."""
+    file = Path(run, "config.yaml")
+    return yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
 
 class _ParsedError(Exception):

@@ -6,7 +6,7 @@ import random
 import shutil
 import signal
 import sys
-import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
@@ -16,7 +16,7 @@ import pytest
 import safetensors.torch
 import torch
 import yaml
-from background import Background, wait_until
+from background import Background
 from rich.console import Console
 
 import nemesis
@@ -29,6 +29,7 @@ from nemesis.play.experience import Experience
 from nemesis.play.pairings import MAIN
 from nemesis.play.players import as_step_policy
 from nemesis.storage.checkpoints import load_checkpoint
+from nemesis.storage.metrics import Metrics
 from nemesis.storage.run_directory import RunDirectory
 from nemesis.training.config import RunConfig
 from nemesis.training.loop import run_to_end
@@ -57,14 +58,15 @@ def newest(run: Path) -> int:
 
 
 def signalled(number: signal.Signals, update: int, run: Path, *arguments: str) -> None:
-    """Run a command that sends itself a signal soon after an update was recorded."""
+    """Run a command that sends itself a signal when an update is recorded."""
+    write = Metrics.write
 
-    def send() -> None:
-        metrics = run / "metrics.jsonl"
-        wait_until(lambda: metrics.exists() and metrics.read_bytes().count(b"\n") > update)
-        os.kill(os.getpid(), number)
+    def write_and_signal(metrics: Metrics, at: int, values: Mapping[str, float]) -> None:
+        write(metrics, at, values)
+        if at == update:
+            os.kill(os.getpid(), number)
 
-    threading.Thread(target=send, daemon=True).start()
+    Metrics.write = write_and_signal  # type: ignore[method-assign]
     sys.exit(main([*arguments, "--run", str(run)]))
 
 
@@ -167,7 +169,7 @@ def test_a_setting_that_would_make_it_another_run_cannot_change(
     before = (finished / "metrics.jsonl").read_bytes()
     assert main(["resume", str(finished), "updates=500", override]) == 2
     errors = capfd.readouterr().err
-    assert errors.startswith(f"{override.partition('=')[0]} cannot change when a run is resumed; start a new run")
+    assert f"\n{override.partition('=')[0]} cannot change when a run is resumed; start a new run" in errors
     assert "updates" in errors
     assert len(errors.splitlines()) <= 2
     assert (finished / "metrics.jsonl").read_bytes() == before

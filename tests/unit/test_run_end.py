@@ -164,8 +164,9 @@ def test_an_exception_in_an_evaluation_is_logged_and_loses_no_update(tmp_path: P
 
 def test_a_user_error_is_logged_as_its_sentence(tmp_path: Path):
     with disturbed(Run, "step", 1, raised(UserError("Something broke."))), pytest.raises(UserError, match="broke"):
-        train(config(), tmp_path, console())
+        train(config("checkpoints.interval=1000"), tmp_path, console())
     assert "Ended by an error: Something broke.\n" in log(tmp_path)
+    assert find_checkpoint(tmp_path).update == recorded(tmp_path)[-1] == 1
 
 
 def test_a_full_disk_is_said_and_logged(tmp_path: Path):

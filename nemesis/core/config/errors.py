@@ -45,7 +45,7 @@ OTHER_NAMES: Mapping[str, str] = {
     "learner.average_span": "ema ema_decay polyak",
     "learner.precision": "dtype mixed_precision amp fp16 bf16",
     "learner.epochs": "n_epochs num_epochs update_epochs num_sgd_iter ppo_epochs repeat_per_collect noptepochs",
-    "learner.minibatch": "batch_size minibatch_size mini_batch_size sgd_minibatch_size num_minibatches nminibatches",
+    "learner.minibatch": "batch_size minibatch_size mini_batch_size sgd_minibatch_size",
     "learner.clip": "clip_range clip_coef clip_param clip_epsilon eps_clip cliprange ppo_clip_ratio "
     "ppo_clipping_epsilon clip_ratio",
     "learner.advantage": "use_gae with_vtrace vtrace",
@@ -60,7 +60,8 @@ OTHER_NAMES: Mapping[str, str] = {
     "reward.kind": "reward_shaping",
     "evaluation.interval": "eval_freq eval_interval evaluation_interval eval_every",
     "evaluation.matches": "n_eval_episodes eval_episodes num_eval_episodes evaluation_duration episode_per_test",
-    "checkpoints.interval": "save_freq save_interval save_every checkpoint_freq checkpoint_frequency save_every_sec",
+    "checkpoints.interval": "save_freq save_interval save_every checkpoint_freq checkpoint_frequency",
+    "checkpoints.minutes": "save_every_sec save_minutes checkpoint_minutes",
     "checkpoints.keep_last": "keep_checkpoints num_to_keep max_to_keep",
     "tracking.wandb": "track use_wandb with_wandb",
     "tracking.tensorboard": "tensorboard_log",
