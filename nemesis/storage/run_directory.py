@@ -51,7 +51,7 @@ class RunDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.running = False  # what ends a run that has begun is logged
+        self.running = False  # set when it begins; before, an error of the user is not the end of the run
         # A forked child would keep the lock after its parent has died, so workers are spawned.
         self._lock = FileLock(path / "lock", thread_local=False)
         self._log: _RunLog | None = None
@@ -150,7 +150,7 @@ class RunDirectory:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self.running:
+        if self.running or not isinstance(error, UserError):
             log_end(error)
         self.close()
 

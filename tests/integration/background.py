@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from nemesis.cli import main
+from nemesis.core.interrupts import SIGNALS
 
 LIMIT = 600.0  # seconds that a busy machine may take for anything
 
@@ -65,7 +66,8 @@ def _run(
     for standard in (1, 2):
         os.dup2(file, standard)
     os.environ.update(environment)
-    # A shell that runs the tests in the background makes its children ignore Ctrl-C, and nohup SIGHUP.
+    # The fork server ignores all signals that end a run.
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     function(*arguments)
