@@ -168,8 +168,11 @@ def shortened(arguments: Sequence[str]) -> list[str]:
     """Return a command that does the same in seconds."""
     command, *rest = arguments
     settings = dict(_SHORT_SETTINGS.get(command, {}))
+    options = _SHORT_OPTIONS.get(command, {})
     if command in ("train", "evaluate", "collect") and any(map(_names_battles, rest)):
         settings |= _SHORT_BATTLES
+    elif command == "evaluate":
+        options = {}  # small games are measured exactly
     if command == "resume":
         settings["updates"] = str(_config(rest[0])["updates"] + 1)
         if "--checkpoint" in rest:
@@ -177,7 +180,7 @@ def shortened(arguments: Sequence[str]) -> list[str]:
     if any(word.startswith("data.sources=") for word in rest):
         settings |= _FEW_GROUPS
     rest = [word for word in rest if word.partition("=")[0] not in settings]
-    for option, value in _SHORT_OPTIONS.get(command, {}).items():
+    for option, value in options.items():
         if option in rest:
             place = rest.index(option)
             rest[place : place + 2] = []
