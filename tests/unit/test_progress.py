@@ -174,6 +174,20 @@ def test_the_time_left_counts_updates_evaluations_and_checkpoints(monkeypatch: p
     }
 
 
+def test_a_resumed_run_knows_how_long_its_evaluations_took(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    now = 1000.0
+    monkeypatch.setattr(reporter, "perf_counter", lambda: now)
+    metrics = tmp_path / "metrics.jsonl"
+    metrics.write_text('{"update": 40, "seconds": 90.0, "speed/evaluation_seconds": 30.0}\n')
+    settings = {"game": "openspiel:kuhn_poker", "updates": 100, "evaluation": {"interval": 20}}
+    display = _Shown()
+    reports = Reporter(display, Clock(), RunConfig.model_validate(settings), 41, 410, metrics)
+    for update in range(42, 60):
+        now += 2
+        reports.report(update, 10 * update, {"learner/skipped_steps": 0.0})
+    assert display.left[-1] == pytest.approx(41 * 2 + 3 * 30)
+
+
 def test_win_rates_are_shown_with_their_interval_and_matches():
     stream = io.StringIO()
     values = {"win_rate_against_random": 0.6, "return_against_random": 0.2, "matches_against_random": 100.0}
