@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from nemesis.core.config import ConfigError, build_config, override_paths
+from nemesis.core.config import ConfigError, build_config, override_paths, setting_names
 from nemesis.core.plugins import IMPORT_PATTERN, IMPORTED, is_import
 from nemesis.core.settings import Names, Settings
 from nemesis.data.config import DataConfig
@@ -241,14 +241,14 @@ _MAY_CHANGE = ("updates", "device", "threads", "evaluation", "checkpoints", "tra
 
 def resumed_config(config: Mapping[str, Any], overrides: Sequence[str]) -> RunConfig:
     """Apply overrides to the config of a run, refusing those that would make it another run."""
-    changed = build_config(RunConfig, config, overrides)
     may_change = list(_MAY_CHANGE)
     for family, settings in family_settings().items():
         may_change += [f"{family}.{name}" for name in getattr(settings, "may_change", ())]
+    known = setting_names(RunConfig)
     for name in override_paths(overrides):
-        if not any(f"{name}.".startswith(f"{free}.") for free in may_change):
+        if name in known and not any(f"{name}.".startswith(f"{free}.") for free in may_change):
             raise ConfigError(
                 f"{name} cannot change when a run is resumed; start a new run instead.\n"
                 f"What can change: {', '.join(may_change)}."
             )
-    return changed
+    return build_config(RunConfig, config, overrides)

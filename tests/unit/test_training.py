@@ -72,10 +72,12 @@ def test_win_rates_against_every_opponent_climb_and_are_reported(duel: Duel, tmp
         names = [f"evaluation/{figure}_against_{opponent}" for figure in ("win_rate", "return")]
         assert {name + suffix for name in names for suffix in ("", "_average")} <= recorded[0].keys()
         before, after = recorded[0][names[0]], recorded[-1][names[0]]
-        matches = recorded[-1][f"evaluation/matches_against_{opponent}"]
-        low, high = win_rate_interval(after, matches)
-        interval = f"95 % interval {low:.1%} to {high:.1%}, {matches:.0f} matches"
-        assert f"Win rate against {opponent}: {before:.1%} before → {after:.1%} ({interval}) after 12 updates" in text
+        texts = []
+        for line, rate in ((recorded[0], before), (recorded[-1], after)):
+            matches = line[f"evaluation/matches_against_{opponent}"]
+            low, high = win_rate_interval(rate, matches)
+            texts.append(f"{rate:.1%} (95 % interval {low:.1%} to {high:.1%}, {matches:.0f} matches)")
+        assert f"Win rate against {opponent}: {texts[0]} before → {texts[1]} after 12 updates" in text
         assert f"Return against {opponent}" not in text  # it says the same
     assert recorded[-1]["evaluation/win_rate_against_random"] > recorded[0]["evaluation/win_rate_against_random"]
     assert all(pool.closed for pool in duel.pools)
