@@ -39,7 +39,7 @@ class Case:
 
 
 CASES = (
-    Case("nemesis --help", ["--help"], "Usage: nemesis", 0.3),
+    Case("nemesis --help", ["--help"], "Display this message", 0.3),
     Case("a wrong key", ["train", "kuhn", "learner.gama=0.9"], "learner.gama", 0.4),
     Case("first sign of life of nemesis train", ["train", "kuhn", "--run", "run"], "kuhn", 0.3, first_output=True),
 )

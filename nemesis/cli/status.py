@@ -4,10 +4,10 @@ On a terminal, it is one line that is replaced and finally removed. Elsewhere, i
 for each further one that takes longer than two seconds.
 """
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from shutil import get_terminal_size
 from threading import Lock
 from time import monotonic
 from typing import TextIO
@@ -17,6 +17,7 @@ from nemesis.core.progress import Activity, Ticker, clear, listening
 _REDRAW = 0.1  # seconds between draws on a terminal
 _ELAPSED = 2.0  # seconds after which the time is shown
 _REPEAT = 5  # times the patience until a line about the same activity
+_WIDTH = 80  # of a terminal that does not tell
 _ERASE = "\r\x1b[2K"
 
 
@@ -68,7 +69,7 @@ class StatusLine:
                 self._print(activity)
 
     def _draw(self, activity: Activity) -> None:
-        self._write(_ERASE + f"{activity}{self._time(activity)} …"[: get_terminal_size().columns - 1])
+        self._write(_ERASE + f"{activity}{self._time(activity)} …"[: self._width() - 1])
         self._shown = activity.text
 
     def _print(self, activity: Activity) -> None:
@@ -83,6 +84,13 @@ class StatusLine:
         if not activity.total or not activity.done:
             return f", {seconds:.0f} s"
         return f", {seconds * (activity.total / activity.done - 1):.0f} s left"
+
+    def _width(self) -> int:
+        # The function of shutil does the same, but its import takes a tenth of a second.
+        try:
+            return os.get_terminal_size(self._stream.fileno()).columns or _WIDTH
+        except (OSError, ValueError):
+            return _WIDTH
 
     def _erase(self) -> None:
         if self._terminal and self._shown is not None:
