@@ -32,7 +32,7 @@ def train(
         run: new folder of the run; by default runs/PRESET-DATE-TIME
         dry_run: build everything, print the resolved config, and stop
         allow_imports: import the code that policies named in the config name, as module:attribute
-        log_level: what run.log records, by default info
+        log_level: what run.log records and which warnings are shown, by default info
     """
     log_at(log_level, shown=False)
     report(f"Reading the settings of {preset}")
@@ -70,7 +70,7 @@ def resume(
         checkpoint: update of the checkpoint that the new run continues from; by default the newest
         new: new folder, for a branch of the run
         allow_imports: import the code that the run names as module:attribute
-        log_level: what run.log records, by default info
+        log_level: what run.log records and which warnings are shown, by default info
     """
     log_at(log_level, shown=False)
     report(f"Opening {run}")

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from nemesis.core.files import replace_file
 from nemesis.core.game import GameSpec
+from nemesis.core.progress import report
 from nemesis.core.settings import Settings
 from nemesis.data.shards import SCHEMA, SUFFIX, DatasetError, Kind, Shard, open_shard
 from nemesis.data.summary import Summary
@@ -77,7 +78,8 @@ class Dataset:
 
     def verify(self) -> None:
         """Read every byte and compare the hashes with the card."""
-        for entry in self.card.shards:
+        for number, entry in enumerate(self.card.shards):
+            report(f"Reading {self.path}", number, len(self.card.shards))
             if sha256_of(self.path / entry.name) != entry.sha256:
                 raise DatasetError(
                     f"{self.path / entry.name} does not have the hash in the card; restore the file, or make the "

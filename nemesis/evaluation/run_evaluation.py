@@ -141,9 +141,9 @@ class RunEvaluator:
         )
         if not self._validation_data:
             return strength.metrics()
-        report(f"Validating {who}")
         predictor = policy_predictor(policy, self._device, settings.sequence_length)
-        return strength.metrics() | validate(predictor, self._validation_data, self._game).metrics()
+        validation = validate(predictor, self._validation_data, self._game, f"Validating {who}")
+        return strength.metrics() | validation.metrics()
 
     @cached_property
     def _validation_data(self) -> list[Trajectories]:

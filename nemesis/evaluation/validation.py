@@ -19,6 +19,7 @@ import torch
 
 from nemesis.core.game import BoolArray, FloatArray, Game, IntArray, PhasedGame
 from nemesis.core.masks import unpack_mask
+from nemesis.core.progress import report
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners.batch import to_batch
 from nemesis.policies.policy import Policy
@@ -96,13 +97,14 @@ def policy_predictor(policy: Policy, device: torch.device, sequence_length: int)
     return predict
 
 
-def validate(predict: Predictor, parts: Sequence[Trajectories], game: Game) -> Validation:
-    """Measure predictions on episodes."""
+def validate(predict: Predictor, parts: Sequence[Trajectories], game: Game, activity: str = "Validating") -> Validation:
+    """Measure predictions on episodes; progress is reported as `activity`."""
     measured: list[_Actions] = []
     probability: list[FloatArray] = []
     won: list[FloatArray] = []
     battles = 0
-    for part in parts:
+    for number, part in enumerate(parts):
+        report(activity, number, len(parts))
         log_probs, value = predict(part)
         measured.append(_measure_actions(part, log_probs, game, battles))
         battles += int(part.match.max()) + 1

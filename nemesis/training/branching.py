@@ -31,6 +31,8 @@ def branch(source: Path, checkpoint: Checkpoint, target: Path) -> None:
     try:
         if target.exists() and not (target.is_dir() and not any(target.iterdir())):
             raise RunError(f"{target} already exists; choose another --run.")
+        if target == Path.cwd():  # it will be replaced
+            raise RunError(f"{target} is the folder that you are in; choose another --run.")
         if temporary.exists():
             shutil.rmtree(temporary)
         shutil.copytree(checkpoint.path, temporary / "checkpoints" / f"update-{checkpoint.update:08d}")

@@ -118,7 +118,7 @@ def test_tensorboard_shows_each_update_once_after_a_resumption(run, monkeypatch)
 
 @pytest.fixture
 def wandb():
-    """The library, which reads the environment once and anew after `teardown`."""
+    """The library, which reads the environment once, and again after `teardown`."""
     library = pytest.importorskip("wandb")
     library.teardown()
     yield library

@@ -18,7 +18,7 @@ from nemesis.cli import main
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
 from nemesis.core.interrupts import SIGNALS, Interrupted
-from nemesis.evaluation.run_evaluation import RunEvaluator
+from nemesis.evaluation.run_evaluation import BEST, RunEvaluator
 from nemesis.storage.metrics import read_metrics
 from nemesis.storage.policies import find_checkpoint
 from nemesis.storage.run_directory import RunDirectory
@@ -174,6 +174,21 @@ def test_a_full_disk_is_said_and_logged(tmp_path: Path):
     with disturbed(Run, "evaluate", 1, raised(full)), pytest.raises(UserError, match="cannot be written"):
         train(config(), tmp_path, console())
     assert f"Ended by an error: {tmp_path} cannot be written (No space left on device); free" in log(tmp_path)
+
+
+def test_a_branch_may_replace_an_empty_folder_but_not_the_one_that_one_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    train(config("updates=2"), tmp_path / "run", console())
+    (tmp_path / "run" / BEST).write_bytes(b"damaged")  # which a branch can do without
+    (tmp_path / "new").mkdir()
+    resume(tmp_path / "run", ["updates=3"], console(), new=tmp_path / "new")
+    assert recorded(tmp_path / "new") == [0, 1, 2, 3]
+    assert not (tmp_path / "new" / BEST).exists()
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(UserError, match=r"here is the folder that you are in; choose another --run\."):
+        resume(tmp_path / "run", ["updates=3"], console(), new=Path())
 
 
 def test_checkpoints_are_saved_by_time_too(tmp_path: Path):
