@@ -122,7 +122,7 @@ class Run:
             )
         trajectories = self.shaping.shape(self._fresh(played), progress)
         shaped = perf_counter()
-        report(f"Learning from {trajectories.decisions:,} decisions")
+        report("Learning")
         self.intact = False
         metrics = self.learner.update(trajectories, progress)
         learned = perf_counter()
