@@ -5,7 +5,7 @@ A policy player keeps a memory state per seat between decisions; random and scri
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -49,7 +49,6 @@ class SavablePlayer(Player, Protocol):
     def restore(self, snapshot: Mapping[str, torch.Tensor]) -> None: ...
 
 
-@runtime_checkable
 class LearningPlayer(SavablePlayer, Protocol):
     """A player whose decisions are learned from."""
 

@@ -137,7 +137,7 @@ class PokemonGame:
     def observer(self) -> Observer:
         """Return an observer that converts battles on a server into views; it has its own host."""
         (host,) = self._hosts_ready.take([self._setting(slots=1)])
-        return Observer(host)
+        return Observer(host, self._hosts_ready.give_back)
 
     def replay_reader(self) -> ReplayReader:
         """Return a reader of public logs of this format; it has its own host."""
@@ -148,10 +148,10 @@ class PokemonGame:
         """Return several readers, whose hosts start in parallel."""
         hosts = self._hosts_ready.take([self._setting(slots=1)] * count)
         try:
-            return [ReplayReader(host, self.format) for host in hosts]
+            return [ReplayReader(host, self.format, self._hosts_ready.give_back) for host in hosts]
         except (HostError, UserError):  # for example, the format is not supported
             for host in hosts:
-                host.close()
+                self._hosts_ready.give_back(host)
             raise
 
     def encoder(self, width: int) -> nn.Module:
