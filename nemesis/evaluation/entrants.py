@@ -4,6 +4,8 @@ An entrant is a policy (a run, a checkpoint, a policy file, shipped:NAME), a scr
 function as module:attribute, or a player over a server. A game family registers the latter with a name prefix.
 """
 
+# ruff: noqa: PLC0415 (torch is slow to import, and much can be refused without it)
+
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,10 +18,10 @@ from nemesis.core.game import Game
 from nemesis.core.plugins import ImportPermission
 from nemesis.games.config import GameConfig, family_settings
 from nemesis.play.matches import Score
+from nemesis.play.play_options import PlayOptions
 from nemesis.play.players import Player
-from nemesis.play.policy_players import PlayOptions, open_policy_player
 from nemesis.play.scripted import open_opponent, opponent_names
-from nemesis.storage.policies import DEFAULT_WEIGHTS, SHIPPED, SavedPolicy, find_policy, policy_path
+from nemesis.storage.policies import DEFAULT_WEIGHTS, SHIPPED, SavedPolicy, find_policy, last_policies, policy_path
 
 
 class RemotePlayers(Protocol):
@@ -28,8 +30,10 @@ class RemotePlayers(Protocol):
     prefix: str
     """Prefix of the names of these players, including the colon."""
 
-    slots: int
-    """Number of concurrent matches."""
+    @property
+    def slots(self) -> int:
+        """Number of concurrent matches."""
+        ...
 
     def check(self, game: Game, name: str) -> None:
         """Raise if the player cannot play the game."""
@@ -58,6 +62,8 @@ class Entrants:
     def open(self, name: str, slots: int, seed: int) -> Player:
         """Open an entrant as a player in this process, for a pool with `slots` slots."""
         if is_policy(name):
+            from nemesis.play.policy_players import open_policy_player
+
             return open_policy_player(policy_path(name), self.game, slots, seed, self.options)
         return open_opponent(self.game, name, seed)
 
@@ -84,6 +90,9 @@ def open_entrants(
         if saved.game != game:
             raise UserError(f"{saved.path} plays {saved.game}, not {game}.")
     _check_options(options, policies)
+    if options.ensemble > 1:
+        for name in filter(is_policy, names):
+            last_policies(policy_path(name), options.ensemble, allow_imports=imports)
     if game is None:
         raise UserError("Name the game with --game FAMILY:GAME; none of the players determines it.")
     config = _common_settings(policies, overrides)
@@ -105,6 +114,8 @@ def _check_options(options: PlayOptions, policies: Sequence[SavedPolicy]) -> Non
     """Raise if an option would change nothing."""
     if options.style and not policies:
         raise UserError("--temperature and --top-p are for policies, and none of the players is one; leave them out.")
+    if options.ensemble > 1 and not policies:
+        raise UserError("--ensemble is for runs, and none of the players is one; leave it out.")
     if options.weights != DEFAULT_WEIGHTS and not any(saved.checkpoint for saved in policies):
         raise UserError("--last is for runs and checkpoints, and none of the players is one; leave it out.")
 

@@ -18,7 +18,7 @@ from nemesis.core.random import generator_state, restore_generator
 from nemesis.games.openspiel.game import OpenSpielGame, open_game
 from nemesis.games.openspiel.stepping_pool import SteppingPool
 from nemesis.games.openspiel.tree import larger_than
-from nemesis.play.players import as_step_policy
+from nemesis.play.policy_players import as_step_policy
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
 

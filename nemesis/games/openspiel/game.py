@@ -6,20 +6,23 @@ is stepped, and measured by matches. Liar's dice with six sides is tabulated (29
 and some for each NashConv); tic-tac-toe with its 549,946 nodes is stepped.
 """
 
+# ruff: noqa: PLC0415 (torch is slow to import, and only networks need it)
+
 import difflib
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyspiel
-from torch import nn
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import SIDES, FloatArray, GameSpec, MatchPool, Scripted, StepPolicy
-from nemesis.games.openspiel.encoder import LinearActionHead, VectorEncoder
 from nemesis.games.openspiel.stepping_pool import SteppingPool
 from nemesis.games.openspiel.tabulated_pool import TabulatedPool
 from nemesis.games.openspiel.tree import GameTree, larger_than, tabulate
+
+if TYPE_CHECKING:
+    from torch import nn
 
 NODE_LIMIT = 300_000
 NUMBER_LIMIT = 20_000_000  # 80 megabytes of views at most
@@ -79,10 +82,14 @@ class OpenSpielGame:
     def pool(self, slots: int, seed: int) -> MatchPool:
         return SteppingPool(self._game, slots, seed)
 
-    def encoder(self, width: int) -> nn.Module:
+    def encoder(self, width: int) -> "nn.Module":
+        from nemesis.games.openspiel.encoder import VectorEncoder
+
         return VectorEncoder(self.spec.view_size, width)
 
-    def action_head(self, width: int) -> nn.Module:
+    def action_head(self, width: int) -> "nn.Module":
+        from nemesis.games.openspiel.encoder import LinearActionHead
+
         return LinearActionHead(width, self.spec.actions)
 
 
