@@ -6,13 +6,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from nemesis.cli.status import StatusLine, output, status_line
 from nemesis.core import progress
+from nemesis.core.game import StepPolicy
 from nemesis.core.progress import Activity
-from nemesis.games.openspiel.game import open_game
+from nemesis.games.openspiel.game import NODE_LIMIT, open_game
 from nemesis.play.experience import Clock
 from nemesis.play.matches import play
 from nemesis.play.scripted import open_opponent
@@ -60,6 +62,27 @@ def test_matches_report_how_many_are_over():
     assert counts == sorted(counts)
     assert counts[0] == 0
     assert 30 < counts[-1] < 40
+
+
+def test_games_that_are_computed_exactly_report_how_far_they_are():
+    seen: list[Activity | None] = []
+    with progress.listening(seen.append):
+        game = open_game("leduc_poker", None)
+        uniform = StepPolicy(0, lambda _, mask, state: ((mask / mask.sum(1, keepdims=True)).astype(np.float32), state))
+        game.nash_conv(uniform)
+    by_text: dict[str, list[tuple[int, int | None]]] = {}
+    for activity in seen:
+        assert activity is not None
+        by_text.setdefault(activity.text, []).append((activity.done, activity.total))
+    counting, tabulating, computing = by_text.values()
+    assert {total for _, total in counting} == {NODE_LIMIT}
+    assert {total for _, total in tabulating} == {9457}  # nodes
+    assert {total for _, total in computing} == {936}  # information states
+    for reports in (counting, tabulating, computing):
+        done = [done for done, _ in reports]
+        assert len(done) >= 4
+        assert done == sorted(set(done))
+    assert tabulating[-1][0] > 8000
 
 
 def test_on_a_terminal_the_status_is_one_line_that_disappears():
