@@ -16,7 +16,7 @@ from nemesis.core.config import build_config, override_paths
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
 from nemesis.core.plugins import ImportPermission
-from nemesis.games.config import GameConfig, family_settings
+from nemesis.games.config import GameConfig, is_technical
 from nemesis.play.matches import Score
 from nemesis.play.play_options import PlayOptions
 from nemesis.play.players import Player
@@ -75,7 +75,7 @@ def open_entrants(
     options: PlayOptions = PlayOptions(),  # noqa: B008 (frozen)
     remote_players: Sequence[RemotePlayers] = (),
 ) -> Entrants:
-    """Open the game of all entrants. Its settings are those of the runs, which must agree, or else the overrides."""
+    """Open the game of all entrants, with the settings of the policies, which must agree, or else the overrides."""
     if repeated := {name for name in names if names.count(name) > 1}:
         raise UserError(f"{min(repeated)} is given twice; name each player once.")
     imports: ImportPermission = options.allow_imports or frozenset([game] if game else ())
@@ -121,12 +121,12 @@ def _check_options(options: PlayOptions, policies: Sequence[SavedPolicy]) -> Non
 
 
 def _common_settings(policies: Sequence[SavedPolicy], overrides: Sequence[str]) -> dict[str, Any]:
-    """Return the settings of the game that all runs have; a file has none."""
+    """Return the settings of the game that all policies were trained with; those of an old file are not known."""
     decided = set(override_paths(overrides))
     common: dict[str, Any] = {}
     first: SavedPolicy | None = None
     for saved in policies:
-        if saved.checkpoint is None:
+        if saved.config is None:
             continue
         config = saved.game_config().model_dump(mode="json")
         if first is None:
@@ -134,7 +134,7 @@ def _common_settings(policies: Sequence[SavedPolicy], overrides: Sequence[str]) 
         different = [
             (path, json.dumps(ours), json.dumps(theirs))
             for path, ours, theirs in _differences(common, config)
-            if path not in decided and not _is_technical(path)
+            if path not in decided and not is_technical(path)
         ]
         if different:
             listed = ", ".join(f"{path} is {ours} and {theirs}" for path, ours, theirs in different)
@@ -154,12 +154,6 @@ def _differences(ours: Mapping[str, Any], theirs: Mapping[str, Any], above: str 
             yield from _differences(one, other, f"{above}{name}.")
         elif one != other:
             yield f"{above}{name}", one, other
-
-
-def _is_technical(path: str) -> bool:
-    """Return whether a setting does not affect the matches."""
-    family, _, name = path.partition(".")
-    return name in getattr(family_settings().get(family), "technical", ())
 
 
 def _remote(name: str, remote_players: Sequence[RemotePlayers]) -> RemotePlayers | None:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from nemesis.core.config import build_config
+from nemesis.core.config import ConfigError, build_config
 from nemesis.core.errors import UserError
 from nemesis.core.plugins import ImportPermission, check_imports
-from nemesis.games.config import GameConfig, game_config_of
+from nemesis.games.config import GameConfig, game_config_of, without_technical
 from nemesis.games.registry import is_imported
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.play_style import DEFAULT_STYLE, PlayStyle
@@ -53,9 +53,17 @@ class SavedPolicy:
     checkpoint: Checkpoint | None  # None for a file
 
     def game_config(self, overrides: Sequence[str] = ()) -> GameConfig:
-        """Return the game that it plays: with the settings of its run, or of a file with the defaults."""
-        config = {"game": self.game} if self.checkpoint is None else game_config_of(self.checkpoint.config).model_dump()
-        return build_config(GameConfig, config, overrides)
+        """Return the game that it plays, with the settings of its run, or the defaults where those are not known."""
+        config = dict(self.config or {})
+        if self.checkpoint is None:
+            config = without_technical(config)  # those of another machine, perhaps
+        try:
+            own = game_config_of(config | {"game": self.game})
+        except ConfigError as error:
+            raise ConfigError(
+                f"{self.path} was trained with settings that do not fit its game here. {error}"
+            ) from error
+        return build_config(GameConfig, own.model_dump(), overrides)
 
     def training_config(self) -> Mapping[str, Any]:
         """Return the whole config of the run that trained it."""
