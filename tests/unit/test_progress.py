@@ -1,6 +1,7 @@
 """A person who waits sees what is going on, and how far it is."""
 
 import io
+import logging
 import re
 import time
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from nemesis.games.openspiel.game import NODE_LIMIT, open_game
 from nemesis.play.experience import Clock
 from nemesis.play.matches import play
 from nemesis.play.scripted import open_opponent
+from nemesis.storage.run_directory import RunDirectory
 from nemesis.training import reporter
 from nemesis.training.config import RunConfig
 from nemesis.training.display import LiveDisplay, PlainDisplay, Progress
@@ -124,6 +126,30 @@ def test_a_result_replaces_the_status(capsys: pytest.CaptureFixture[str]):
         output("win rate 60%")
         assert stream.getvalue().endswith("\r\x1b[2K")
     assert capsys.readouterr().out == "win rate 60%\n"
+
+
+def test_a_warning_replaces_the_status_until_it_is_drawn_again():
+    stream = Terminal()
+    with status_line(stream):
+        progress.report("Evaluating")
+        logging.getLogger("nemesis.games").warning("A match is voided.")
+        assert stream.getvalue().endswith("Evaluating …\r\x1b[2KWarning: A match is voided.\n")
+        shown = len(stream.getvalue())
+        wait_for(lambda: stream.getvalue().endswith("\r\x1b[2KEvaluating …") and len(stream.getvalue()) > shown)
+
+
+def test_warnings_of_a_run_go_to_its_log_and_to_what_shows_it(tmp_path: Path):
+    stream = Terminal()
+    shown: list[str] = []
+    warn = logging.getLogger("nemesis.games").warning
+    with status_line(stream), RunDirectory.create(tmp_path / "run", {}) as run:
+        warn("Before the display.")
+        with progress.warnings_shown(shown.append):
+            warn("A match is voided.")
+        warn("After the display.")
+        assert "A match is voided." in run.log_path.read_text()
+    assert shown == ["Warning: A match is voided."]
+    assert stream.getvalue() == ""
 
 
 def test_plain_displays_show_an_activity_that_takes_long():
