@@ -241,8 +241,8 @@ def test_win_rates_have_a_row_for_each_opponent_and_come_first():
         display.update(progress(100, evaluation=history))
     table = output.getvalue().rpartition("evaluation at 100")[2]
     rows = [" ".join(line.strip("│ ").split()) for line in table.splitlines()]
-    assert rows[1:4] == [f"win rate against {name} ▁▅▄ 5.0% → 50.0% → 40.0%" for name in opponents]
-    assert rows[4].startswith("return against random")
+    assert rows[2:5] == [f"win rate against {name} ▁▅▄ 5.0% → 50.0% → 40.0%" for name in opponents]
+    assert rows[5].startswith("return against random")
 
 
 def test_plain_lines_show_win_rates_as_shares():

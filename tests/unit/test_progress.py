@@ -239,7 +239,14 @@ def test_a_resumed_run_knows_how_long_its_evaluations_took(monkeypatch: pytest.M
 
 def test_win_rates_are_shown_with_their_interval_and_matches():
     stream = io.StringIO()
-    values = {"win_rate_against_random": 0.6, "return_against_random": 0.2, "matches_against_random": 100.0}
+    history = [
+        (update, {f"{name}_against_random{suffix}": value for suffix in ("", "_average") for name, value in figures})
+        for update, figures in (
+            (0, (("win_rate", 0.5), ("return", 0.0), ("matches", 400.0))),
+            (5, (("win_rate", 1.0), ("return", 1.0), ("matches", 100.0))),
+            (10, (("win_rate", 0.6), ("return", 0.2), ("matches", 100.0))),
+        )
+    ]
     shown = Progress(
         update=10,
         total=100,
@@ -249,16 +256,21 @@ def test_win_rates_are_shown_with_their_interval_and_matches():
         seconds_left=9.0,
         time_split={},
         losses={},
-        evaluation=[(10, values)],
+        evaluation=history,
         skipped_steps=0,
     )
     with PlainDisplay("kuhn", 100, Console(file=stream)) as display:
         display.update(shown)
-    assert "win_rate_against_random 60.0% (95 % interval 50.2% to 69.1% of 100 matches; first" in stream.getvalue()
+    assert (
+        "win_rate_against_random 60.0% (95 % interval 50.2% to 69.1% of 100 matches; "
+        "first 50.0% [45.1% to 54.9% of 400], best 100.0% [96.3% to 100.0% of 100])"
+    ) in stream.getvalue()
     assert "matches_against" not in stream.getvalue()
     console = Console(file=stream, force_terminal=True, width=80, height=24, color_system=None, _environ={})
     with LiveDisplay("kuhn", 100, console) as display:
         display.update(shown)
     panel = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", stream.getvalue())
-    assert "evaluation at 10, 100 matches each" in panel
-    assert "60.0% 50–69" in panel
+    assert "evaluation at 10, 100 to 400 matches each" in panel
+    rows = [" ".join(line.strip("│ ").split()) for line in panel.splitlines()]
+    for label in ("win rate against random", "average against random"):  # whole, beside all the intervals
+        assert f"{label} ▅█▅ 50.0% 45–55 → 100.0% 96–100 → 60.0% 50–69" in rows
