@@ -37,7 +37,8 @@ from nemesis.training.figures import (
 
 _LOSS_PAIRS = 3  # per line
 _LOSS_ROWS = 5  # so that the panel fits 24 lines
-_EVALUATION_ROWS = 8
+_EVALUATION_ROWS = 7
+_SPARKS, _SPARKS_WITH_INTERVALS = 20, 6  # width of sparklines, so that names of opponents fit beside them
 _SPLIT_COLOURS = {"simulate": "cyan", "infer": "magenta", "learn": "green", "evaluate": "yellow"}
 _TICK = 1.0  # seconds between looks of a live display at the time
 
@@ -306,24 +307,42 @@ def _loss_table(losses: dict[str, float]) -> Table:
 
 def _evaluation_table(history: Sequence[tuple[int, dict[str, float]]]) -> Table:
     update, latest = history[-1]
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim", pad_edge=False, expand=True)
-    table.add_column(f"evaluation at {update:,}{_matches(latest)}", no_wrap=True, overflow="ellipsis", ratio=1)
+    title = Text(f"evaluation at {update:,}{_matches(history)}", style="dim")
+    table = Table(
+        box=None,
+        padding=(0, 1, 0, 0),
+        header_style="dim",
+        pad_edge=False,
+        expand=True,
+        title=title,
+        title_justify="left",
+        title_style="",
+    )
+    table.add_column("", no_wrap=True, overflow="ellipsis", ratio=1)
     table.add_column("", style="cyan", no_wrap=True)
     for header in ("first", "best", "last"):
         table.add_column(header, justify="right", no_wrap=True)
+    width = _SPARKS if all(interval(name, latest) is None for name in latest) else _SPARKS_WITH_INTERVALS
     for name in _by_interest(latest)[:_EVALUATION_ROWS]:
-        values = [result[name] for _, result in history if name in result]
-        last = Text(figure(name, values[-1]), style="bold")
-        if (bounds := interval(name, latest)) is not None:
-            last.append(f" {bounds[0] * 100:.0f}–{bounds[1] * 100:.0f}", style="not bold dim")
+        results = [result for _, result in history if name in result]
+        bounds = (0.0, 1.0) if is_share(name) else None
         table.add_row(
             label(name),
-            sparkline(values, bounds=(0.0, 1.0) if is_share(name) else None),
-            f"{figure(name, values[0])} →",
-            f"{figure(name, best(name, values))} →",
-            last,
+            sparkline([result[name] for result in results], width, bounds),
+            _with_interval(name, results[0]).append(" →"),
+            _with_interval(name, best(name, results)).append(" →"),
+            _with_interval(name, latest, style="bold"),
         )
     return table
+
+
+def _with_interval(name: str, values: Mapping[str, float], style: str = "") -> Text:
+    """Return a value for the live panel, in percent with the interval of a win rate behind it."""
+    text = Text()
+    text.append(figure(name, values[name]), style=style)
+    if (bounds := interval(name, values)) is not None:
+        text.append(f" {bounds[0] * 100:.0f}–{bounds[1] * 100:.0f}", style="dim")
+    return text
 
 
 def _by_interest(values: Mapping[str, float]) -> list[str]:
@@ -331,9 +350,10 @@ def _by_interest(values: Mapping[str, float]) -> list[str]:
     return sorted((name for name in values if not name.startswith(MATCHES)), key=lambda name: not is_share(name))
 
 
-def _matches(values: Mapping[str, float]) -> str:
+def _matches(history: Sequence[tuple[int, Mapping[str, float]]]) -> str:
     """Return how many matches the win rates are from."""
-    counts = {matches for name in values if (matches := matches_of(name, values)) is not None}
+    found = (matches_of(name, values) for _, values in history for name in values)
+    counts = {matches for matches in found if matches is not None}
     if not counts:
         return ""
     numbers = f"{min(counts):,}" if len(counts) == 1 else f"{min(counts):,} to {max(counts):,}"
@@ -357,13 +377,23 @@ def _plain_evaluation(history: Sequence[tuple[int, dict[str, float]]]) -> str:
     update, latest = history[-1]
     parts = []
     for name in islice((name for name in latest if not name.startswith(MATCHES)), _EVALUATION_ROWS):
-        values = [result[name] for _, result in history if name in result]
-        text = f"first {figure(name, values[0])}, best {figure(name, best(name, values))}"
+        results = [result for _, result in history if name in result]
+        first, best_so_far = _plain_figure(name, results[0]), _plain_figure(name, best(name, results))
+        text = f"first {first}, best {best_so_far}"
         if (bounds := interval(name, latest)) is not None:
             low, high = bounds
             text = f"95 % interval {low:.1%} to {high:.1%} of {matches_of(name, latest):,} matches; {text}"
         parts.append(f"{name} {figure(name, latest[name])} ({text})")
     return f"evaluation at update {update}: {', '.join(parts)}"
+
+
+def _plain_figure(name: str, values: Mapping[str, float]) -> str:
+    """Return an earlier value, with the interval and the matches of a win rate."""
+    text = figure(name, values[name])
+    if (bounds := interval(name, values)) is None:
+        return text
+    low, high = bounds
+    return f"{text} [{low:.1%} to {high:.1%} of {matches_of(name, values):,}]"
 
 
 def _percent(progress: Progress) -> int:
