@@ -2,12 +2,14 @@
 
 import errno
 import os
+import select
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import StringIO
 from itertools import count
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 import torch
@@ -142,11 +144,31 @@ def test_a_signal_while_a_run_is_resumed_is_logged(tmp_path: Path):
     assert find_checkpoint(tmp_path).update == 2
 
 
+def read_until_called(reader: int) -> Callable[[], None]:
+    """Read a pipe, so that it does not fill up, until the function that this returns is called; then close it."""
+    closing = Event()
+
+    def read() -> None:
+        with os.fdopen(reader, "rb", buffering=0) as file:
+            while not closing.is_set():
+                if select.select([file], [], [], 0.05)[0]:
+                    file.read(1 << 16)
+
+    thread = Thread(target=read, daemon=True)
+    thread.start()
+
+    def close() -> None:
+        closing.set()
+        thread.join()
+
+    return close
+
+
 @pytest.mark.parametrize("terminal", [False, True])
 def test_a_closed_output_saves_and_ends_the_run(tmp_path: Path, terminal: bool):
     reader, writer = os.pipe()
     stream = os.fdopen(writer, "w", encoding="utf-8")
-    with disturbed(Run, "step", 2, lambda: os.close(reader)), pytest.raises(Interrupted) as ended:
+    with disturbed(Run, "step", 2, read_until_called(reader)), pytest.raises(Interrupted) as ended:
         train(config("updates=100000"), tmp_path, Console(file=stream, width=200, force_terminal=terminal))
     os.dup2(os.open(os.devnull, os.O_WRONLY), writer)
     stream.close()
