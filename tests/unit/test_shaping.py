@@ -87,7 +87,7 @@ def test_a_game_without_potentials_is_refused():
 def test_an_unknown_potential_is_refused_with_those_that_there_are():
     with pytest.raises(
         UserError,
-        match=r"^reward.weights.hit_points is not a reward of duel:plain; it has hp, round, and a potential of your own",
+        match=r"^reward.weights.hit_points is not a reward of duel:plain; it has hp, round, and a potential",
     ):
         RewardShaping(config(kind="dense", weights={"hit_points": 1}), Duel())
 
@@ -97,8 +97,8 @@ def test_an_unknown_potential_is_refused_with_those_that_there_are():
     [
         (
             ["reward.weights.hp=-1"],
-            "reward.weights must be a group of settings, each a number of at least 0, or a schedule of start, end, shape, "
-            'warmup, not {"hp": -1}.',
+            "reward.weights must be a group of settings, each a number of at least 0, or a schedule of start, end, "
+            'shape, warmup, not {"hp": -1}.',
         ),
         (
             ["reward.kind=hybrid", "policy.value=categorical"],
