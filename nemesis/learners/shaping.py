@@ -26,6 +26,7 @@ from nemesis.core.trajectory import Trajectories
 from nemesis.learners.config import RewardConfig, constant
 from nemesis.learners.return_scale import ReturnScale
 
+REWARD, REWARD_SIZE = "reward/", "reward_size/"  # prefixes of metrics
 Potential: TypeAlias = Callable[[npt.NDArray[Any]], FloatArray]
 """view (n, view) → potential (n,), from −1 to 1."""
 
@@ -81,7 +82,7 @@ class RewardShaping:
         if self.scale is None:
             return Shaped(trajectories, metrics, None)
         scale = self.scale.including(trajectories, self._discount)
-        return Shaped(scale.apply(trajectories), metrics | {"reward/scale": scale.divisor}, scale)
+        return Shaped(scale.apply(trajectories), metrics | {"reward_scale": scale.divisor}, scale)
 
     def state(self) -> dict[str, Any] | None:
         """Return everything that an exact continuation needs, as JSON."""
@@ -105,7 +106,7 @@ class RewardShaping:
         mean, size = (weights * part.mean(axis=0, dtype=np.float64) for part in (reward, np.abs(reward)))
         metrics = {
             prefix + name: float(value)
-            for prefix, values in (("reward/", mean), ("reward/size/", size))
+            for prefix, values in ((REWARD, mean), (REWARD_SIZE, size))
             for name, value, weight in zip(self._components, values, weights, strict=True)
             if weight
         }

@@ -35,8 +35,9 @@ from nemesis.training.figures import (
     sparkline,
 )
 
-_LOSS_PAIRS = 3  # per line
-_LOSS_ROWS = 5  # so that the panel fits 24 lines
+_PAIRS = 3  # per line
+_LOSS_ROWS = 5  # with those of rewards, so that the panel fits 24 lines
+_REWARD_ROWS = 2
 _EVALUATION_ROWS = 8
 _SPLIT_COLOURS = {"simulate": "cyan", "infer": "magenta", "learn": "green", "evaluate": "yellow"}
 _TICK = 1.0  # seconds between looks of a live display at the time
@@ -54,6 +55,7 @@ class Progress:
     seconds_left: float | None  # None if it is not known
     time_split: dict[str, float]  # simulate, infer, learn, evaluate …
     losses: dict[str, float]
+    rewards: dict[str, tuple[float, float]]  # what each reward component adds to a decision: mean, mean of the absolute
     evaluation: list[tuple[int, dict[str, float]]]  # by update, oldest first
     skipped_steps: int
 
@@ -236,7 +238,10 @@ def render(progress: Progress, elapsed: float) -> RenderableType:
     if progress.skipped_steps:
         parts.append(Text(f"{progress.skipped_steps:,} steps skipped: not finite", style="bold red"))
     if progress.losses:
-        parts += [Text(), _loss_table(progress.losses)]
+        losses = {name: number(value) for name, value in progress.losses.items()}
+        parts += [Text(), _pair_table(losses, _LOSS_ROWS - (_REWARD_ROWS if progress.rewards else 0))]
+    if progress.rewards:
+        parts.append(_pair_table(_reward_figures(progress.rewards), _REWARD_ROWS))
     if progress.evaluation:
         parts += [Text(), _evaluation_table(progress.evaluation)]
     return Group(*parts)
@@ -291,15 +296,21 @@ def _split_row(split: dict[str, float], width: int = 20) -> Text:
     return bar.append_text(names)
 
 
-def _loss_table(losses: dict[str, float]) -> Table:
+def _reward_figures(rewards: Mapping[str, tuple[float, float]]) -> dict[str, str]:
+    """Return the largest contributions to rewards, each with its size in brackets."""
+    largest = sorted(rewards, key=lambda name: -rewards[name][1])[: _PAIRS * _REWARD_ROWS]
+    return {f"reward/{name}": "{} ({})".format(*map(number, rewards[name])) for name in largest}
+
+
+def _pair_table(figures: Mapping[str, str], rows: int) -> Table:
     table = Table.grid(padding=(0, 1), expand=True)
-    for _ in range(_LOSS_PAIRS):
+    for _ in range(_PAIRS):
         table.add_column(style="dim", no_wrap=True, overflow="ellipsis", ratio=1)
         table.add_column(justify="right", no_wrap=True)
         table.add_column(width=1)  # the gap between pairs
-    cells = [cell for name, value in losses.items() for cell in (name, number(value), "")]
-    row = 3 * _LOSS_PAIRS
-    for start in range(0, min(len(cells), _LOSS_ROWS * row), row):
+    cells = [cell for name, value in figures.items() for cell in (name, value, "")]
+    row = 3 * _PAIRS
+    for start in range(0, min(len(cells), rows * row), row):
         table.add_row(*cells[start : start + row])
     return table
 
@@ -348,6 +359,7 @@ def _plain_line(progress: Progress) -> str:
         f"{number(progress.updates_per_second)} updates/s",
         " ".join(f"{name} {share:.0%}" for name, share in progress.time_split.items()),
         " ".join(f"{name} {number(value)}" for name, value in progress.losses.items()),
+        " ".join(f"{name} {value}" for name, value in _reward_figures(progress.rewards).items()),
         f"{progress.skipped_steps} steps skipped" if progress.skipped_steps else "",
     ]
     return " | ".join(part for part in parts if part)

@@ -125,7 +125,7 @@ class Run:
         shaped = perf_counter()
         report("Learning")
         self.intact = False
-        metrics = self.learner.update(trajectories, progress)
+        metrics = self.learner.update(trajectories, progress) | rewarded.metrics
         self.shaping.scale = rewarded.scale
         learned = perf_counter()
         self.clock.learn += learned - shaped
@@ -152,7 +152,6 @@ class Run:
             "collection/stale": float(played.decisions - trajectories.decisions),
             "collection/episode_length": trajectories.decisions / trajectories.episodes,
             "collection/staleness": staleness,
-            **rewarded.metrics,
             **self.source.metrics,
         }
 

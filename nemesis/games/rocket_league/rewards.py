@@ -20,7 +20,7 @@ GOAL = (0.0, 6000.0, 321.0)  # the middle of the back net that side 0 attacks
 _FULL_BOOST = 100.0
 _STRONG_TOUCH = 2 * CAR_SPEED  # change of the ball's velocity
 _AT_CENTRE = 1.0  # distance of the ball in x and y, and its velocity
-_TINY = 1e-6
+_TINY = np.float32(1e-6)
 
 COMPONENTS: Mapping[str, RewardComponent] = {
     # Events, 1 each.
@@ -54,7 +54,8 @@ def rewards(before: ArenaState, after: ArenaState) -> FloatArray:
     goal, own_goal = _goals(after.present.shape[1])
     to_ball = after.ball_position[:, None] - after.position
     distance = _length(to_ball)
-    to_ball = to_ball / np.maximum(distance, _TINY)[..., None]
+    divisor: FloatArray = np.maximum(distance, _TINY)
+    to_ball = to_ball / divisor[..., None]
     approach = _dot(after.velocity, to_ball) / CAR_SPEED
     driving = after.present & ~after.demolished
     flying = driving & ~after.on_ground
@@ -125,8 +126,8 @@ def _length(vector: FloatArray) -> FloatArray:
 
 def _along(vector: FloatArray, direction: FloatArray) -> FloatArray:
     """Return the part of vectors (…, 3) along directions (…, 3) of any length."""
-    part: FloatArray = _dot(vector, direction) / np.maximum(_length(direction), _TINY)
-    return part
+    length: FloatArray = np.maximum(_length(direction), _TINY)
+    return _dot(vector, direction) / length
 
 
 def _takes_kickoff(before: ArenaState, distance: FloatArray) -> BoolArray:
