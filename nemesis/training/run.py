@@ -75,7 +75,8 @@ class Run:
         self._imports: ImportPermission = allow_imports or frozenset(config.imports())
         self.device = choose_device(config.device)
         self.game = config.open_game()
-        self.shaping = RewardShaping(config.reward, self.game, getattr(config.learner, "discount", 1.0))
+        discount: float = getattr(config.learner, "discount", 1.0)
+        self.shaping = RewardShaping(config.reward, self.game, discount, self.device)
         weights, matches, _, minibatches, ratings = (
             int(seed.generate_state(1)[0]) for seed in np.random.SeedSequence(config.seed).spawn(5)
         )

@@ -241,10 +241,10 @@ def test_potentials_are_scaled_too(episodes: Trajectories):
 
 def test_returns_that_are_all_alike_are_not_blown_up(episodes: Trajectories):
     ends = replace(episodes, result=np.full_like(episodes.result, 5.0), reward=None)
-    scale = ReturnScale().including(ends, 1.0)
+    scale = ReturnScale().including(ends, 1.0, CPU)
     assert scale.divisor == pytest.approx(0.5)  # a tenth of their size
     nothing = replace(ends, result=np.zeros_like(episodes.result))
-    assert ReturnScale().including(nothing, 1.0).divisor == 1
+    assert ReturnScale().including(nothing, 1.0, CPU).divisor == 1
 
 
 def test_a_categorical_value_has_no_scale():
