@@ -27,7 +27,7 @@ from nemesis.games import open_game
 from nemesis.learners.optimiser import DivergedError
 from nemesis.play.experience import Experience
 from nemesis.play.pairings import MAIN
-from nemesis.play.players import as_step_policy
+from nemesis.play.policy_players import as_step_policy
 from nemesis.storage.checkpoints import load_checkpoint
 from nemesis.storage.metrics import Metrics
 from nemesis.storage.run_directory import RunDirectory

@@ -16,8 +16,10 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from nemesis.storage.config import TrackingConfig
 from nemesis.storage.metrics import Metrics, check_tracking, read_metrics
 from nemesis.storage.run_directory import RunDirectory, RunError
+from nemesis.training.config import RunConfig
 from nemesis.training.display import LiveDisplay, PlainDisplay, Progress, open_display
 from nemesis.training.figures import sparkline
+from nemesis.training.loop import train
 
 torch.set_num_threads(1)
 
@@ -141,18 +143,31 @@ def test_weights_and_biases_records_offline_into_the_run_directory(run, wandb, m
     assert any(b"loss/policy" in record.read_bytes() for record in records)
 
 
-def test_without_a_connection_weights_and_biases_records_offline_and_says_how_to_upload(run, wandb, monkeypatch, capfd):
+def test_without_a_connection_weights_and_biases_records_offline_and_says_how_to_upload(
+    tmp_path: Path, wandb, monkeypatch, capfd
+):
     for name, value in {"BASE_URL": "http://127.0.0.1:9", "API_KEY": "0" * 40, "INIT_TIMEOUT": "1"}.items():
         monkeypatch.setenv(f"WANDB_{name}", value)
     monkeypatch.delenv("WANDB_MODE", raising=False)
-    with Metrics(run, TrackingConfig(tensorboard=False, wandb=True)) as metrics:
-        metrics.write(1, {"loss/policy": 0.5})
+    settings = {
+        "game": "openspiel:kuhn_poker",
+        "updates": 1,
+        "collection": {"slots": 8, "decisions": 32},
+        "policy": {"size": "nano"},
+        "tracking": {"tensorboard": False, "wandb": True},
+    }
+    output = io.StringIO()
+    train(RunConfig.model_validate(settings), tmp_path / "run", Console(file=output))
     wandb.teardown()  # as above
-    (folder,) = (run.path / "wandb").glob("offline-run-*")
+    (folder,) = (tmp_path / "run" / "wandb").glob("offline-run-*")
     (record,) = folder.glob("*.wandb")
-    assert b"loss/policy" in record.read_bytes()
-    for text in (capfd.readouterr().err, run.log_path.read_text()):
-        assert f"so the run is recorded on disk; upload it later with `wandb sync {folder}`." in text
+    assert b"learner/loss" in record.read_bytes()
+    sentence = f"so the run is recorded on disk; upload it later with `wandb sync {folder}`."
+    (shown,) = (line for line in output.getvalue().splitlines() if "Weights & Biases cannot be reached" in line)
+    assert shown.startswith("note: Warning: ")
+    assert shown.endswith(sentence)
+    assert sentence in (tmp_path / "run" / "run.log").read_text()
+    assert capfd.readouterr() == ("", "")  # only the display writes to the terminal
 
 
 def test_a_missing_weights_and_biases_says_how_to_get_it(monkeypatch):
@@ -242,8 +257,8 @@ def test_win_rates_have_a_row_for_each_opponent_and_come_first():
         display.update(progress(100, evaluation=history))
     table = output.getvalue().rpartition("evaluation at 100")[2]
     rows = [" ".join(line.strip("│ ").split()) for line in table.splitlines()]
-    assert rows[1:4] == [f"win rate against {name} ▁▅▄ 5.0% → 50.0% → 40.0%" for name in opponents]
-    assert rows[4].startswith("return against random")
+    assert rows[2:5] == [f"win rate against {name} ▁▅▄ 5.0% → 50.0% → 40.0%" for name in opponents]
+    assert rows[5].startswith("return against random")
 
 
 def test_plain_lines_show_win_rates_as_shares():
