@@ -1,8 +1,9 @@
 """Reward components: what each car did between two decisions, besides goals, which are the result of a match.
 
 Every component is about −1 to 1 per decision. The weights are relative to a goal, which pays 1: those of events are a
-part of it, and what is paid in every decision, about 15 times a second, is small. Components that describe a car are 0
-while it is demolished, and all are 0 for cars that do not take part.
+part of it, and what is paid in every decision, about 15 times a second, is small: a goal ends the match and with it
+all further payments, so what a good car earns per decision has to stay below (1 − discount), or be made zero-sum
+(`shared`). Components that describe a car are 0 while it is demolished, and all are 0 for cars that do not take part.
 """
 
 from collections.abc import Mapping
@@ -35,11 +36,11 @@ COMPONENTS: Mapping[str, RewardComponent] = {
     # In every decision, −1 to 1.
     "velocity_to_ball": RewardComponent(0.005),  # the car's velocity towards the ball / largest
     "ball_to_goal": RewardComponent(0.02),  # the ball's velocity towards the other goal / largest
-    "facing_ball": RewardComponent(0.002),  # cosine of the angle between the car's front and the ball
-    "alignment": RewardComponent(0.002),  # mean cosine of: own goal → car → ball, and car → ball with car → other goal
+    "facing_ball": RewardComponent(0.001),  # cosine of the angle between the car's front and the ball
+    "alignment": RewardComponent(0.001),  # mean cosine of: own goal → car → ball, and car → ball with car → other goal
     # In every decision, 0 to 1.
-    "boost_kept": RewardComponent(0.002),  # √(boost / 100)
-    "speed": RewardComponent(0.002),  # the car's speed / largest
+    "boost_kept": RewardComponent(0.001),  # √(boost / 100)
+    "speed": RewardComponent(0.001),  # the car's speed / largest
     "aerial": RewardComponent(0.005),  # of a car in the air: its height or, if lower, that of the ball / ceiling
     "kickoff": RewardComponent(0.02),  # of a side's closest car, while the ball waits at the centre: velocity_to_ball
 }
