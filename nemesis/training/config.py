@@ -67,14 +67,14 @@ class OpponentsConfig(Settings):
     """The opponents of the policy during training."""
 
     shares: SharesConfig = SharesConfig()
-    curriculum: float = Field(
+    adaptation: float = Field(
         0.0,
         ge=0,
         le=1,
         description="step size per update with which shares move toward opponents that the policy loses to; 0: fixed",
     )
-    floor: Share = Field(0.03, description="curriculum: minimum share of every kind whose initial share is above 0")
-    least_self: Share = Field(0.35, description="curriculum: minimum share of self-play")
+    floor: Share = Field(0.03, description="adaptation: minimum share of every kind whose initial share is above 0")
+    least_self: Share = Field(0.35, description="adaptation: minimum share of self-play")
     sampling: Literal["uniform", "elo_weighted", "recent_weighted", "difficulty_adjusted", "prioritised"] = Field(
         "uniform", description="how opponents of a kind are sampled"
     )

@@ -58,6 +58,7 @@ OTHER_NAMES: Mapping[str, str] = {
     "learner.target_step": "tau",
     "learner.dropout": "dropout_rate",
     "reward.kind": "reward_shaping",
+    "opponents.adaptation": "curriculum",
     "evaluation.interval": "eval_freq eval_interval evaluation_interval eval_every",
     "evaluation.matches": "n_eval_episodes eval_episodes num_eval_episodes evaluation_duration episode_per_test",
     "checkpoints.interval": "save_freq save_interval save_every checkpoint_freq checkpoint_frequency",
