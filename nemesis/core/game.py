@@ -88,6 +88,12 @@ class GameSpec:
     view_bytes: int  # of one number of a view
     view_version: str  # of the view record: a policy reads the version that it was trained on, and no other
     seats: int = SIDES  # the most that a match uses
+    policy_group: str | None = None
+    """Games of one group play each other's policies, if their views have one version; None: only its own."""
+
+    def plays_policies_of(self, game: str, policy_group: str | None) -> bool:
+        """Return whether policies that were trained on another game can play this one."""
+        return game == self.name or (policy_group is not None and policy_group == self.policy_group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +234,16 @@ class Game(Protocol):
 
     def action_head(self, width: int) -> Any:
         """Return a torch module: (features (…, width), context of the encoder) → logits (…, action)."""
+        ...
+
+
+@runtime_checkable
+class AnchoredGame(Protocol):
+    """A game whose opponents have known strengths, so that a policy gets a rating on their scale."""
+
+    @property
+    def anchors(self) -> Mapping[str, float]:
+        """The fixed Elo ratings of scripted opponents by name, random play included."""
         ...
 
 
