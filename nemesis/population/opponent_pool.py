@@ -145,6 +145,18 @@ class OpponentPool:
         self.met = dict(state["met"])
         self.matches = Counter(state["matches"])
 
+    def continue_from(self, state: Mapping[str, Any]) -> None:
+        """Take over the members of an earlier stage, from the state of its pool; shares are those of this stage.
+
+        Scripted members are those of this stage; the ones that both have keep their ratings.
+        """
+        own, shares = self.members, self.shares
+        self.restore(state)
+        kept = {name: one for name, one in self.members.items() if one.category != "scripted" or name in own}
+        self.members = {**own, **kept}
+        self.shares = shares
+        self.draw()
+
     def _add_results(self, member: Member, side: int, returns: npt.NDArray[np.float32]) -> None:
         """Add the policy's returns (n,) against a member from one side."""
         score = np.where(returns > 0, 1.0, np.where(returns < 0, 0.0, 0.5))
