@@ -88,6 +88,12 @@ class GameSpec:
     view_bytes: int  # of one number of a view
     view_version: str  # of the view record: a policy reads the version that it was trained on, and no other
     seats: int = SIDES  # the most that a match uses
+    policy_group: str | None = None
+    """Games of one group play each other's policies, if their views have one version; None: only its own."""
+
+    def plays_policies_of(self, game: str, policy_group: str | None) -> bool:
+        """Return whether policies that were trained on another game can play this one."""
+        return game == self.name or (policy_group is not None and policy_group == self.policy_group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +105,8 @@ class Decisions:
     seat: IntArray  # (n,)
     view: npt.NDArray[Any]  # (n, view)
     mask: PackedMask  # (n, byte) the legal actions, packed
-    reward: FloatArray | None = None  # (n,) that the seat got since its last decision, in the unit of returns
+    reward: FloatArray | None = None
+    """(n,) that the seat got since its last decision, in the unit of returns; (n, component) of a `RewardedGame`."""
 
     def __len__(self) -> int:
         return len(self.match)
@@ -118,7 +125,7 @@ class Results:
     slot: IntArray  # (m,)
     returns: FloatArray  # (m, side) who won, by how much; rewards are not part of it
     end_reason: IntArray  # (m,) values of EndReason
-    reward: FloatArray | None = None  # (m, seat) that seats got after their last decision
+    reward: FloatArray | None = None  # (m, seat) or (m, seat, component) that seats got after their last decision
     final: Decisions | None = None  # what the seats of truncated matches see at the end; they need no answer
 
     def __len__(self) -> int:
@@ -231,6 +238,16 @@ class Game(Protocol):
         ...
 
 
+@runtime_checkable
+class AnchoredGame(Protocol):
+    """A game whose opponents have known strengths, so that a policy gets a rating on their scale."""
+
+    @property
+    def anchors(self) -> Mapping[str, float]:
+        """The fixed Elo ratings of scripted opponents by name, random play included."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class StepPolicy:
     """A policy as a function of arrays, one decision at a time: what evaluation and play need of a network."""
@@ -238,6 +255,34 @@ class StepPolicy:
     state_size: int
     step: Callable[[npt.NDArray[Any], BoolArray, FloatArray], tuple[FloatArray, FloatArray]]
     """(view (n, view), mask (n, action), state (n, state)) → (probabilities (n, action), next state (n, state))."""
+
+
+@dataclass(frozen=True, slots=True)
+class RewardComponent:
+    """A part of the reward of a decision, which runs weight by name."""
+
+    weight: float  # by default
+    sparse: bool = False  # whether it is paid with reward.kind=sparse too
+
+
+@runtime_checkable
+class RewardedGame(Protocol):
+    """A game whose rewards have components, in the last axis of `Decisions.reward` and `Results.reward`.
+
+    They are paid besides the returns, without their weights.
+    """
+
+    @property
+    def reward_components(self) -> Mapping[str, RewardComponent]:
+        """The components by name, in the order of the axis."""
+        ...
+
+
+def default_weights(game: Game) -> FloatArray | None:
+    """Return the default weights (component,) of a game's reward components; None if its rewards have none."""
+    if not isinstance(game, RewardedGame):
+        return None
+    return np.array([component.weight for component in game.reward_components.values()], dtype=np.float32)
 
 
 @runtime_checkable

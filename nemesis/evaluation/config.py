@@ -19,6 +19,11 @@ class EvaluationConfig(Settings):
         min_length=1,
         description="scripted opponents, such as random, or module:attribute; null takes all that the game has",
     )
+    anchors: dict[str, float] = Field(
+        {},
+        description="fixed Elo ratings of opponents by name, besides those of the game; the policy is rated by its "
+        "matches against them",
+    )
     weights: Literal["both", "last", "average"] = Field(
         "both", description="which weights are measured: those of the last update, their average (EMA), or both"
     )

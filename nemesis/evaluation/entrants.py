@@ -85,16 +85,16 @@ def open_entrants(
         for name in names
         if _remote(name, remote_players) is None and is_policy(name)
     ]
-    for saved in policies:
-        game = game or saved.game
-        if saved.game != game:
-            raise UserError(f"{saved.path} plays {saved.game}, not {game}.")
+    game = game or _common_game(policies)
     _check_options(options, policies)
     if options.ensemble > 1:
         for name in filter(is_policy, names):
             last_policies(policy_path(name), options.ensemble, allow_imports=imports)
     if game is None:
         raise UserError("Name the game with --game FAMILY:GAME; none of the players determines it.")
+    for saved in policies:
+        if saved.game != game:
+            saved.check(build_config(GameConfig, {"game": game}).open_game())
     config = _common_settings(policies, overrides)
     opened = build_config(GameConfig, {**config, "game": game}, overrides).open_game()
     for name in names:
@@ -120,9 +120,22 @@ def _check_options(options: PlayOptions, policies: Sequence[SavedPolicy]) -> Non
         raise UserError("--last is for runs and checkpoints, and none of the players is one; leave it out.")
 
 
+def _common_game(policies: Sequence[SavedPolicy]) -> str | None:
+    """Return the game that all policies were trained on; None if there are none."""
+    for saved in policies[1:]:
+        first = policies[0]
+        if saved.game != first.game:
+            saved.check(first.game_config().open_game())
+            raise UserError(
+                f"{first.path} was trained on {first.game} and {saved.path} on {saved.game}; say which they play with "
+                "--game."
+            )
+    return policies[0].game if policies else None
+
+
 def _common_settings(policies: Sequence[SavedPolicy], overrides: Sequence[str]) -> dict[str, Any]:
     """Return the settings of the game that all policies were trained with; those of an old file are not known."""
-    decided = set(override_paths(overrides))
+    decided = {"game", *override_paths(overrides)}
     common: dict[str, Any] = {}
     first: SavedPolicy | None = None
     for saved in policies:

@@ -6,11 +6,11 @@ Bradley & Terry 1952, "Rank analysis of incomplete block designs". Player i beat
 
 and the ratings r maximise the likelihood of the results; a draw is half a win for each. As a prior, every pair that met
 has one additional drawn match, so that a player who won all matches has a finite rating. Only differences are
-meaningful: the mean is set to 1500. The covariance of the ratings is the pseudo-inverse of their Fisher information, in
-which a pair has the weight n_ij p_ij (1 − p_ij).
+meaningful. Some players may be anchors, with fixed ratings; without any, the mean is set to 1500. The covariance of the
+other ratings is the pseudo-inverse of their Fisher information, in which a pair has the weight n_ij p_ij (1 − p_ij).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,23 +35,36 @@ class Rating:
     margin: float  # half the width of the 95 % interval
     matches: int
 
+    @property
+    def low(self) -> float:
+        return self.elo - self.margin
+
+    @property
+    def high(self) -> float:
+        return self.elo + self.margin
+
     def as_json(self) -> dict[str, Any]:
-        low, high = self.elo - self.margin, self.elo + self.margin
-        return {"name": self.name, "elo": self.elo, "low": low, "high": high, "matches": self.matches}
+        return {"name": self.name, "elo": self.elo, "low": self.low, "high": self.high, "matches": self.matches}
 
 
-def rate(names: Sequence[str], points: _Matrix) -> list[Rating]:
+def rate(names: Sequence[str], points: _Matrix, anchors: Mapping[str, float] | None = None) -> list[Rating]:
     """Return ratings, best first, from points (player, player): wins and half the draws of one against the other.
 
-    Raises `ValueError` if some players are not connected by results, directly or through others.
+    The ratings of anchors are fixed. Raises `ValueError` if some players are not connected by results or anchors,
+    directly or through others.
     """
+    fixed = {} if anchors is None else anchors
+    free = np.array([name not in fixed for name in names])
     played = points + points.T
-    if not _connected(played > 0):
+    if not _connected((played > 0) | np.outer(~free, ~free)):
         raise ValueError("some players have no results that connect them to the others")
     with_draw = points + 0.5 * (played > 0)
-    strength = _maximum_likelihood(with_draw)
-    covariance = np.linalg.pinv(_information(with_draw + with_draw.T, strength))
-    margin = _NORMAL_95 * _SCALE * np.sqrt(np.diag(covariance))
+    start = np.array([fixed.get(name, MEAN) - MEAN for name in names]) / _SCALE
+    strength = _maximum_likelihood(with_draw, start, free)
+    information = _information(with_draw + with_draw.T, strength)[np.ix_(free, free)]
+    variance = np.zeros(len(names))
+    variance[free] = np.diag(np.linalg.pinv(information))
+    margin = _NORMAL_95 * _SCALE * np.sqrt(variance)
     elo = MEAN + _SCALE * strength
     matches = np.rint(played.sum(axis=1)).astype(int)
     ratings = [
@@ -60,19 +73,34 @@ def rate(names: Sequence[str], points: _Matrix) -> list[Rating]:
     return sorted(ratings, key=lambda rating: -rating.elo)
 
 
-def _maximum_likelihood(points: _Matrix) -> _Matrix:
-    """Maximise the concave log-likelihood by Newton's method; returns log odds (player,) with mean 0."""
+def rate_against(name: str, results: Mapping[str, tuple[float, int]], anchors: Mapping[str, float]) -> Rating | None:
+    """Return the rating of one player from its points and matches against anchors; None if it met none of them."""
+    met = [opponent for opponent, (_, matches) in results.items() if matches and opponent in anchors]
+    if not met:
+        return None
+    points = np.zeros((len(met) + 1,) * 2)
+    for place, opponent in enumerate(met, start=1):
+        earned, matches = results[opponent]
+        points[0, place], points[place, 0] = earned, matches - earned
+    ratings = rate([name, *met], points, {opponent: anchors[opponent] for opponent in met})
+    return next(rating for rating in ratings if rating.name == name)
+
+
+def _maximum_likelihood(points: _Matrix, start: _Matrix, free: npt.NDArray[np.bool_]) -> _Matrix:
+    """Maximise the concave log-likelihood by Newton's method over free players (player,), from a start (player,).
+
+    Returns log odds (player,); their mean is 0 if all players are free.
+    """
     met = points + points.T
-    strength = np.zeros(len(points))
+    strength = start.copy()
     for _ in range(_STEPS):
         gradient = points.sum(axis=1) - (met * _chances(strength)).sum(axis=1)
-        step = np.linalg.pinv(_information(met, strength)) @ gradient
+        step = np.linalg.pinv(_information(met, strength)[np.ix_(free, free)]) @ gradient[free]
         step /= max(1.0, float(np.abs(step).max()))  # limits steps where the curvature is small
-        strength = strength + step
+        strength[free] += step
         if np.abs(step).max() < _PRECISION:
             break
-    centred: _Matrix = strength - strength.mean()
-    return centred
+    return strength - strength.mean() if free.all() else strength
 
 
 def _chances(strength: _Matrix) -> _Matrix:

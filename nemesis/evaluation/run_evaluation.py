@@ -22,7 +22,7 @@ from nemesis.evaluation.strength import measure
 from nemesis.evaluation.validation import SCORE, policy_predictor, validate
 from nemesis.play.matches import play
 from nemesis.play.policy_players import PolicyPlayer
-from nemesis.play.scripted import opponent_names
+from nemesis.play.scripted import anchors_of, opponent_names
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
 from nemesis.storage.policy_files import save_policy
@@ -51,6 +51,14 @@ class EvaluatorSettings:
     config: Mapping[str, Any]  # of the whole run, to store with a policy
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a policy stands against all opponents of an evaluation."""
+
+    win_rate: float  # over all matches
+    rating: float | None  # None if no opponent is an anchor
+
+
 class RunEvaluator:
     """Measures the last and the averaged weights of a run's policy; long work stops when `stop` returns true."""
 
@@ -59,7 +67,8 @@ class RunEvaluator:
         self._game = game
         self._device = device
         self._stop = stop
-        self._opponents = opponent_names(game, settings.evaluation.opponents)
+        self.opponents = opponent_names(game, settings.evaluation.opponents)
+        self.anchors = anchors_of(game, settings.evaluation.anchors)
 
     def evaluate(self, last: Policy, average: Policy) -> dict[str, float]:
         """Measure the last weights, the averaged ones, or both, as configured."""
@@ -70,6 +79,19 @@ class RunEvaluator:
         if wanted != "last":
             values |= {name + _AVERAGE: value for name, value in self._measure(average, "the averaged weights").items()}
         return values
+
+    def standing(self, values: Mapping[str, float]) -> Standing | None:
+        """Return how the policy stands by an evaluation; None if no match counted.
+
+        It is that of the averaged weights, unless only the last ones were measured.
+        """
+        suffix = "" if self._settings.evaluation.weights == "last" else _AVERAGE
+        matches = {name: values[f"matches_against_{name}{suffix}"] for name in self.opponents}
+        total = sum(matches.values())
+        if not total:
+            return None
+        points = sum(values[f"win_rate_against_{name}{suffix}"] * count for name, count in matches.items() if count)
+        return Standing(points / total, values.get(f"rating{suffix}"))
 
     def keep_best(self, folder: Path, last: Policy, average: Policy, update: int, history: History) -> None:
         """Save the policy if its validation accuracy at this update is the best so far."""
@@ -132,10 +154,11 @@ class RunEvaluator:
             self._game,
             policy,
             self._device,
-            opponents=self._opponents,
+            opponents=self.opponents,
             matches=settings.evaluation.matches,
             slots=settings.slots,
             seed=settings.seed,
+            anchors=self.anchors,
             stop=self._stop,
             who=who,
         )

@@ -10,6 +10,7 @@ import torch
 from nemesis.core.game import SIDES, ExactGame, Game
 from nemesis.core.interrupts import Stop, never
 from nemesis.core.progress import report
+from nemesis.evaluation.ratings import Rating, rate_against
 from nemesis.evaluation.replays import SavedReplay, save_replays
 from nemesis.evaluation.subject import Subject
 from nemesis.play.matches import Score, play
@@ -17,6 +18,8 @@ from nemesis.play.policy_players import PolicyPlayer, as_step_policy
 from nemesis.play.scripted import open_opponent
 from nemesis.policies.build import choose_device
 from nemesis.policies.policy import Policy
+
+_POLICY = "policy"  # the name of what is measured, in its rating
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +43,29 @@ class NashConv:
 
 @dataclass(frozen=True, slots=True)
 class AgainstOpponents:
-    """The scores of a policy against scripted opponents."""
+    """The scores of a policy against scripted opponents, and its rating if some of them are anchors."""
 
     scores: Mapping[str, Score]
+    rating: Rating | None = None
 
     def metrics(self) -> dict[str, float]:
         win_rates = {f"win_rate_against_{name}": score.win_rate for name, score in self.scores.items()}
         returns = {f"return_against_{name}": score.mean for name, score in self.scores.items()}
-        return win_rates | returns | {f"matches_against_{name}": score.matches for name, score in self.scores.items()}
+        matches = {f"matches_against_{name}": float(score.matches) for name, score in self.scores.items()}
+        rating = self.rating
+        rated = {"rating": rating.elo, "rating_low": rating.low, "rating_high": rating.high} if rating else {}
+        return win_rates | rated | returns | matches
 
     def rows(self, who: str) -> list[tuple[str, str]]:
-        return [(f"against {name}, {who}", score.summary()) for name, score in self.scores.items()]
+        against = [(f"against {name}, {who}", score.summary()) for name, score in self.scores.items()]
+        rating = self.rating
+        if rating is None:
+            return against
+        return [*against, (f"rating, {who}", f"{rating.elo:.0f} ± {rating.margin:.0f} Elo, {rating.matches} matches")]
 
     def as_json(self) -> dict[str, Any]:
-        return {"against": {name: score.as_json() for name, score in self.scores.items()}}
+        against = {"against": {name: score.as_json() for name, score in self.scores.items()}}
+        return against | ({"rating": self.rating.as_json()} if self.rating else {})
 
 
 Strength: TypeAlias = NashConv | AgainstOpponents
@@ -95,10 +107,14 @@ def measure(
     matches: int,
     slots: int,
     seed: int,
+    anchors: Mapping[str, float] | None = None,
     stop: Stop = never,
     who: str = "the policy",
 ) -> Strength:
-    """Measure one policy: exactly, or by `matches` matches against each opponent, at most `slots` at once."""
+    """Measure one policy: exactly, or by `matches` matches against each opponent, at most `slots` at once.
+
+    With `anchors`, the ratings of some opponents, the policy is rated too.
+    """
     if isinstance(game, ExactGame):
         report(f"Computing the exact NashConv of {who}")
         return NashConv(game.nash_conv(as_step_policy(policy, device)))
@@ -108,7 +124,9 @@ def measure(
     scripted = [open_opponent(game, name, seed + 1) for name in opponents]
     activity = f"Evaluating {who} against {', '.join(opponents)}"
     scores = play(game, player, scripted, matches=matches, slots=slots, seed=seed + 2, stop=stop, activity=activity)
-    return AgainstOpponents(dict(zip(opponents, scores, strict=True)))
+    against = dict(zip(opponents, scores, strict=True))
+    results = {name: (score.wins + score.draws / 2, score.matches) for name, score in against.items()}
+    return AgainstOpponents(against, rate_against(_POLICY, results, anchors or {}))
 
 
 def evaluate(subject: Subject, seed: int, replays: int = 0) -> Evaluation:
@@ -121,7 +139,17 @@ def evaluate(subject: Subject, seed: int, replays: int = 0) -> Evaluation:
     device = choose_device()
     last, average = saved.load(game, "last").to(device), saved.load(game, "average").to(device)
     of_last, of_average = (
-        measure(game, policy, device, opponents=names, matches=subject.matches, slots=subject.slots, seed=seed, who=who)
+        measure(
+            game,
+            policy,
+            device,
+            opponents=names,
+            matches=subject.matches,
+            slots=subject.slots,
+            seed=seed,
+            anchors=subject.anchors,
+            who=who,
+        )
         for policy, who in ((last, "the last weights"), (average, "the averaged weights"))
     )
     watched: Sequence[SavedReplay] = ()

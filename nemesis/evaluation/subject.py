@@ -1,6 +1,6 @@
 """A run or checkpoint that is measured on its own, and how: all that can be refused before it is loaded."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from nemesis.core.errors import UserError
 from nemesis.core.game import ExactGame, Game
 from nemesis.core.plugins import ImportPermission, check_imports, is_import
 from nemesis.evaluation.config import EvaluationConfig
-from nemesis.play.scripted import opponent_names
+from nemesis.play.scripted import anchors_of, opponent_names
 from nemesis.storage.policies import SavedPolicy, find_policy
 
 
@@ -21,6 +21,7 @@ class Subject:
     saved: SavedPolicy
     game: Game
     opponents: Sequence[str]
+    anchors: Mapping[str, float]  # ratings of opponents
     matches: int  # against each opponent
     slots: int  # concurrent matches
     threads: int
@@ -52,6 +53,7 @@ def open_subject(
         saved=saved,
         game=game,
         opponents=opponent_names(game, opponents or settings.opponents),
+        anchors=anchors_of(game, settings.anchors),
         matches=matches or settings.matches,
         slots=config["collection"]["slots"],
         threads=config["threads"],

@@ -50,6 +50,10 @@ class Matchmaker(Protocol):
 
     def restore(self, state: Mapping[str, Any]) -> None: ...
 
+    def continue_from(self, state: Mapping[str, Any]) -> None:
+        """Take over the opponents of an earlier stage of the curriculum, from the state of its matchmaker."""
+        ...
+
 
 class SelfPlay:
     """The policy plays only against itself."""
@@ -72,3 +76,6 @@ class SelfPlay:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore nothing: it has no state."""
+
+    def continue_from(self, state: Mapping[str, Any]) -> None:
+        """Take over nothing: it has no opponents."""

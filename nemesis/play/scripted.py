@@ -1,9 +1,9 @@
 """Scripted opponents: random play, those of the game, and user functions as module:attribute."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import Game, Scripted
+from nemesis.core.game import AnchoredGame, Game, Scripted
 from nemesis.core.plugins import ImportPermission, check_imports, import_attribute, is_import
 from nemesis.play.players import RandomPlayer, ScriptedPlayer
 
@@ -25,6 +25,13 @@ def opponent_names(game: Game, chosen: Sequence[str] | None = None) -> tuple[str
             )
     own = tuple(name for name in known if name in chosen)
     return own + tuple(name for name in dict.fromkeys(chosen) if name not in known)
+
+
+def anchors_of(game: Game, given: Mapping[str, float]) -> Mapping[str, float]:
+    """Return the ratings of opponents that are known: those of the game, and those that a config gives."""
+    opponent_names(game, [name for name in given if not is_import(name)])
+    own = game.anchors if isinstance(game, AnchoredGame) else {}
+    return {**own, **given}
 
 
 def open_opponent(game: Game, name: str, seed: int, imports: ImportPermission = True) -> RandomPlayer | ScriptedPlayer:

@@ -34,7 +34,8 @@ def open_league(config: RunConfig, game: Game, folder: Path, imports: ImportPerm
     """Return the matchmaker that the config selects."""
     if config.opponents.target:
         return AgainstTarget(config.opponents.target, game, folder, imports)
-    if config.opponents.only_self and not config.exploiter.interval:
+    # In a curriculum, members outlive a stage of self-play.
+    if config.opponents.only_self and not config.exploiter.interval and not config.curriculum.stages:
         return SelfPlay()
     return League(config, game, folder, imports)
 
@@ -116,6 +117,12 @@ class League:
         self._pool.restore(state["pool"])
         if self._exploiters:
             self._exploiters.restore(state["exploiters"])
+        self._register()
+
+    def continue_from(self, state: Mapping[str, Any]) -> None:
+        self._pool.continue_from(state["pool"])
+        if self._exploiters:
+            self._exploiters.continue_from(state["exploiters"])
         self._register()
 
     def _open_cloned(self) -> list[tuple[SavedPolicy, Policy]]:

@@ -1,9 +1,9 @@
 """The opponent pool: its members, the policy's win rate against each, and the sampling of opponents.
 
-The category of an opponent is sampled by the categories' shares, the member within it by the sampling rule. With a
-curriculum, the shares move toward the categories that the policy loses to:
+The category of an opponent is sampled by the categories' shares, the member within it by the sampling rule. With
+`adaptation`, the shares move toward the categories that the policy loses to:
 
-    share ← share + curriculum · (wanted − share),   wanted ∝ 1 − win rate against the category
+    share ← share + adaptation · (wanted − share),   wanted ∝ 1 − win rate against the category
 
 Each category keeps a minimum share, `floor`, and self-play `least_self`.
 """
@@ -145,6 +145,18 @@ class OpponentPool:
         self.met = dict(state["met"])
         self.matches = Counter(state["matches"])
 
+    def continue_from(self, state: Mapping[str, Any]) -> None:
+        """Take over the members of an earlier stage, from the state of its pool; shares are those of this stage.
+
+        Scripted members are those of this stage; the ones that both have keep their ratings.
+        """
+        own, shares = self.members, self.shares
+        self.restore(state)
+        kept = {name: one for name, one in self.members.items() if one.category != "scripted" or name in own}
+        self.members = {**own, **kept}
+        self.shares = shares
+        self.draw()
+
     def _add_results(self, member: Member, side: int, returns: npt.NDArray[np.float32]) -> None:
         """Add the policy's returns (n,) against a member from one side."""
         score = np.where(returns > 0, 1.0, np.where(returns < 0, 0.0, 0.5))
@@ -157,7 +169,7 @@ class OpponentPool:
         member.rating -= points
 
     def _move_shares(self) -> None:
-        speed, available = self._config.curriculum, self._available()
+        speed, available = self._config.adaptation, self._available()
         if not speed or len(available) < 2:
             return
         wanted = np.array([0.5 if category == "self" else 1 - self.win_rates[category].rate for category in available])
@@ -173,7 +185,7 @@ class OpponentPool:
             return {"self": 1.0}
         share /= share.sum()
         return dict(
-            zip(available, self._floored(available, share) if self._config.curriculum else share.tolist(), strict=True)
+            zip(available, self._floored(available, share) if self._config.adaptation else share.tolist(), strict=True)
         )
 
     def _available(self) -> list[Category]:

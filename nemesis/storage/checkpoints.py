@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from nemesis.core.config import merged
 from nemesis.core.errors import UserError
 from nemesis.core.files import sync
 
@@ -57,6 +58,16 @@ class Checkpoint:
     state: dict[str, Any]
     config: dict[str, Any]
     names: tuple[str, ...]  # of the tensor groups
+
+    @property
+    def stage_config(self) -> dict[str, Any]:
+        """The config that was in use: that of the run, with the settings of the stage of its curriculum, if any."""
+        stage = self.state.get("stage")
+        if stage is None:
+            return self.config
+        curriculum = self.config["curriculum"]
+        own = {name: value for name, value in self.config.items() if name != "curriculum"}
+        return merged(own, curriculum["stages"][stage]["settings"])
 
     def tensors(self, name: str) -> "dict[str, Tensor]":
         """Read one tensor group, onto the CPU."""

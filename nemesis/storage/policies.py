@@ -44,6 +44,7 @@ class SavedPolicy:
 
     path: Path
     game: str
+    policy_group: str | None  # of the game
     view_version: str
     policy: PolicyConfig
     style: PlayStyle
@@ -90,9 +91,9 @@ class SavedPolicy:
         return policy.eval()
 
     def check(self, game: "Game") -> None:
-        """Raise unless the policy can play the game here."""
+        """Raise unless the policy can play the game here: the one it was trained on, or one of the same group."""
         spec = game.spec
-        if self.game != spec.name:
+        if not spec.plays_policies_of(self.game, self.policy_group):
             raise UserError(f"{self.path} plays {self.game}, not {spec.name}.")
         if self.view_version != spec.view_version:
             raise UserError(
@@ -117,6 +118,7 @@ def find_policy(name: str | Path, *, allow_imports: ImportPermission = False) ->
     return SavedPolicy(
         path=path,
         game=header.game,
+        policy_group=header.policy_group,
         view_version=header.view_version,
         policy=header.policy,
         style=header.style,
@@ -130,7 +132,7 @@ def find_policy(name: str | Path, *, allow_imports: ImportPermission = False) ->
 def from_checkpoint(checkpoint: Checkpoint, *, allow_imports: ImportPermission = False) -> SavedPolicy:
     """Return the policy of a checkpoint."""
     try:
-        config, state = checkpoint.config, checkpoint.state
+        config, state = checkpoint.stage_config, checkpoint.state
         policy = build_config(PolicyConfig, config["policy"])
         check_imports(checkpoint.path, _imports(str(config["game"]), policy), allowed=allow_imports)
         view_version, decisions = str(state["view_version"]), int(state["decisions"])
@@ -141,6 +143,7 @@ def from_checkpoint(checkpoint: Checkpoint, *, allow_imports: ImportPermission =
     return SavedPolicy(
         path=checkpoint.path,
         game=str(config["game"]),
+        policy_group=state.get("policy_group"),
         view_version=view_version,
         policy=policy,
         style=DEFAULT_STYLE,

@@ -35,6 +35,7 @@ class PolicyHeader:
     """What a file says about its policy."""
 
     game: str
+    policy_group: str | None
     view_version: str
     policy: PolicyConfig
     style: PlayStyle  # in which it plays unless another is asked for
@@ -56,6 +57,7 @@ def save_policy(
     header = {
         "format": FORMAT,
         "game": spec.name,
+        "policy_group": spec.policy_group,
         "view_version": spec.view_version,
         "policy": config.model_dump(mode="json", exclude={"init", "init_parts"}),
         "style": asdict(style),
@@ -83,6 +85,7 @@ def read_header(path: Path) -> PolicyHeader:
         style = PlayStyle(**header.get("style", {}))
         return PolicyHeader(
             game=str(header["game"]),
+            policy_group=header.get("policy_group"),
             view_version=str(header["view_version"]),
             policy=policy,
             style=style,

@@ -1,5 +1,8 @@
 """From the config of a run to its parts."""
 
+from dataclasses import dataclass
+
+import numpy as np
 import torch
 
 from nemesis.core.config import build_config
@@ -17,6 +20,30 @@ from nemesis.learners.rnad import RNaD
 from nemesis.play.config import PlaySettings
 from nemesis.policies.policy import Policy
 from nemesis.training.config import ImportedLearnerConfig, RunConfig
+
+
+@dataclass(frozen=True, slots=True)
+class RunSeeds:
+    """The seeds of a run's parts."""
+
+    weights: int
+    matches: int
+    minibatches: int
+    ratings: int
+
+    def of_matches(self, stages: int) -> int:
+        """Return the seed of the matches after so many stages of the curriculum."""
+        return self.matches if not stages else _drawn(np.random.SeedSequence([self.matches, stages]))
+
+
+def seeds_of(seed: int) -> RunSeeds:
+    """Return the seeds that come from the one seed of a run."""
+    weights, matches, _, minibatches, ratings = map(_drawn, np.random.SeedSequence(seed).spawn(5))
+    return RunSeeds(weights, matches, minibatches, ratings)
+
+
+def _drawn(sequence: np.random.SeedSequence) -> int:
+    return int(sequence.generate_state(1)[0])
 
 
 def play_settings(config: RunConfig, imports: ImportPermission = False) -> PlaySettings:

@@ -1,11 +1,12 @@
 """The config of a run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from nemesis.core.config import ConfigError, build_config, override_paths, setting_names
+from nemesis.core.config import ConfigError, build_config, merged, override_paths, paths, setting_names
+from nemesis.core.config.fields import ENTRY
 from nemesis.core.plugins import IMPORT_PATTERN, IMPORTED, is_import
 from nemesis.core.settings import Names, Settings
 from nemesis.data.config import DataConfig
@@ -23,6 +24,7 @@ from nemesis.learners.config import LearnerConfig as SharedLearnerConfig
 from nemesis.play.config import CollectionConfig
 from nemesis.policies.config import PolicyConfig
 from nemesis.storage.config import TrackingConfig
+from nemesis.training.curriculum_config import CurriculumConfig
 
 
 class ImportedLearnerConfig(SharedLearnerConfig):
@@ -67,14 +69,14 @@ class OpponentsConfig(Settings):
     """The opponents of the policy during training."""
 
     shares: SharesConfig = SharesConfig()
-    curriculum: float = Field(
+    adaptation: float = Field(
         0.0,
         ge=0,
         le=1,
         description="step size per update with which shares move toward opponents that the policy loses to; 0: fixed",
     )
-    floor: Share = Field(0.03, description="curriculum: minimum share of every kind whose initial share is above 0")
-    least_self: Share = Field(0.35, description="curriculum: minimum share of self-play")
+    floor: Share = Field(0.03, description="adaptation: minimum share of every kind whose initial share is above 0")
+    least_self: Share = Field(0.35, description="adaptation: minimum share of self-play")
     sampling: Literal["uniform", "elo_weighted", "recent_weighted", "difficulty_adjusted", "prioritised"] = Field(
         "uniform", description="how opponents of a kind are sampled"
     )
@@ -175,6 +177,7 @@ class RunConfig(GameConfig):
     opponents: OpponentsConfig = OpponentsConfig()
     exploiter: ExploiterConfig = ExploiterConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
+    curriculum: CurriculumConfig = CurriculumConfig()
     checkpoints: CheckpointsConfig = CheckpointsConfig()
     tracking: TrackingConfig = TrackingConfig()
 
@@ -183,7 +186,8 @@ class RunConfig(GameConfig):
         learner = [self.learner.name] if isinstance(self.learner, ImportedLearnerConfig) else []
         opponents = [*(self.opponents.scripted or ()), *(self.evaluation.opponents or ())]
         encoder = [self.policy.encoder] if self.policy.encoder else []
-        return [*super().imports(), *learner, *encoder, *filter(is_import, [*opponents, *self.reward.weights])]
+        own = [*super().imports(), *learner, *encoder, *filter(is_import, [*opponents, *self.reward.weights])]
+        return own + [name for stage in self.curriculum.stages for name in _staged(self, stage).imports()]
 
     @model_validator(mode="after")
     def _opponents_fit(self) -> "RunConfig":
@@ -233,10 +237,71 @@ class RunConfig(GameConfig):
                 raise ValueError(f"learner.form=reward leads to {reason}")
             if self.reward.kind != "sparse":
                 raise ValueError(f"reward.kind={self.reward.kind} leads to {reason}")
+            if self.reward.scale != "none":
+                raise ValueError(f"reward.scale={self.reward.scale} leads to {reason}")
+        return self
+
+    @model_validator(mode="after")
+    def _stages_fit(self) -> "RunConfig":
+        if self.curriculum.stages and self.data.sources:
+            raise ValueError("with data.sources no matches are played, so leave out the curriculum")
+        for name in self.curriculum.stages:
+            if not _staged(self, name).evaluation.matches:
+                raise ValueError(f"evaluation.matches=0, so the stage {name} of the curriculum could not be passed")
         return self
 
 
-_MAY_CHANGE = ("updates", "device", "threads", "evaluation", "checkpoints", "tracking")
+_STAGED = (*GameConfig.model_fields, "collection", "learner", "reward", "opponents", "evaluation")
+_NOT_STAGED = (
+    "opponents.cloned",
+    "opponents.target",
+    *(f"learner.{name}" for name in ("algorithm", "momentum", "weight_decay", "opponent_model_weight")),
+)
+
+
+def stage_config(config: RunConfig, stage: str | None) -> RunConfig:
+    """Return the config in a stage of the curriculum, with the curriculum itself; None for a run without stages."""
+    if stage is None:
+        return config
+    return _staged(config, stage).model_copy(update={"curriculum": config.curriculum})
+
+
+def _staged(config: RunConfig, stage: str) -> RunConfig:
+    """Return the config in a stage, without the curriculum; raises `ConfigError` if it is not valid."""
+    settings, where = config.curriculum.stages[stage].settings, f"curriculum.stages.{stage}.settings"
+    for path in paths(settings):
+        known = path.partition(".")[0] in RunConfig.model_fields
+        if known and (not _is_below(path, _STAGED) or _is_below(path, _NOT_STAGED)):
+            raise ConfigError(
+                f"{where}.{path} cannot differ between stages. What can: {', '.join(_STAGED)}, "
+                f"except {', '.join(_NOT_STAGED)}."
+            )
+    own = config.model_dump(mode="json", exclude={"curriculum"})
+    try:
+        return build_config(RunConfig, merged(own, settings))
+    except ConfigError as error:
+        raise ConfigError("\n".join(f"{where}: {line}" for line in str(error).splitlines())) from error
+
+
+def _is_below(path: str, others: Iterable[str]) -> bool:
+    """Return whether a setting is one of the others, or in one of them; NAME stands for any name of the user's."""
+    names = path.split(".")
+    for other in others:
+        above = other.split(".")
+        if len(above) <= len(names) and all(ours in (name, ENTRY) for name, ours in zip(names, above, strict=False)):
+            return True
+    return False
+
+
+_MAY_CHANGE = (
+    "updates",
+    "device",
+    "threads",
+    "evaluation",
+    *(f"curriculum.stages.{ENTRY}.{name}" for name in ("advance", "fall_back", "evaluations")),
+    "checkpoints",
+    "tracking",
+)
 
 
 def resumed_config(config: Mapping[str, Any], overrides: Sequence[str]) -> RunConfig:
@@ -246,7 +311,7 @@ def resumed_config(config: Mapping[str, Any], overrides: Sequence[str]) -> RunCo
         may_change += [f"{family}.{name}" for name in getattr(settings, "may_change", ())]
     known = setting_names(RunConfig)
     for name in override_paths(overrides):
-        if name in known and not any(f"{name}.".startswith(f"{free}.") for free in may_change):
+        if _is_below(name, known) and not _is_below(name, may_change):
             raise ConfigError(
                 f"{name} cannot change when a run is resumed; start a new run instead.\n"
                 f"What can change: {', '.join(may_change)}."

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from nemesis.play.matches import win_rate_interval
 
-MATCHES = "matches_against_"  # a metric that only says how many matches a win rate is from
+_MATCHES = "matches_against_"
+_RATING = "rating"
 _WIN_RATE = "win_rate_against_"
 _AVERAGE = "_average"
 _SPARKS = "▁▂▃▄▅▆▇█"
@@ -23,15 +24,24 @@ def is_share(name: str) -> bool:
 
 def matches_of(name: str, values: Mapping[str, float]) -> int | None:
     """Return the number of matches that a win rate is from; None for other metrics."""
-    if not name.startswith(_WIN_RATE) or (count := values.get(name.replace(_WIN_RATE, MATCHES, 1))) is None:
+    if not name.startswith(_WIN_RATE) or (count := values.get(name.replace(_WIN_RATE, _MATCHES, 1))) is None:
         return None
     return int(count)
 
 
 def interval(name: str, values: Mapping[str, float]) -> tuple[float, float] | None:
-    """Return the 95 % interval of a win rate; None for other metrics."""
+    """Return the 95 % interval of a win rate or a rating; None for other metrics."""
+    stem = name.removesuffix(_AVERAGE)
+    if stem == _RATING:
+        suffix = name.removeprefix(stem)
+        return values[f"{stem}_low{suffix}"], values[f"{stem}_high{suffix}"]
     matches = matches_of(name, values)
     return win_rate_interval(values[name], matches) if matches else None
+
+
+def of_interest(name: str) -> bool:
+    """Return whether a metric is shown for itself, and does not only say how sure another one is."""
+    return not name.startswith((_MATCHES, f"{_RATING}_low", f"{_RATING}_high"))
 
 
 def label(name: str) -> str:

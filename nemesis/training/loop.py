@@ -20,7 +20,7 @@ from nemesis.storage.metrics import Metrics, check_tracking
 from nemesis.storage.run_directory import RunDirectory, environment, log_end, log_level, log_to_run
 from nemesis.training.branching import branch
 from nemesis.training.config import RunConfig, resumed_config
-from nemesis.training.display import open_display
+from nemesis.training.display import Display, open_display
 from nemesis.training.process_group import is_secondary_process, process_group
 from nemesis.training.reporter import Reporter
 from nemesis.training.run import OpenMatchmaker, Run, self_play
@@ -122,7 +122,7 @@ def run_to_end(run: Run, directory: RunDirectory, console: Console, resumed: boo
 
 def _train(run: Run, directory: RunDirectory, console: Console, interrupts: Interrupts, resumed: bool) -> Reporter:
     """Learn until the last update or a request to stop, and save what was learned."""
-    config, root = run.config, directory.checkpoints_path
+    config, root = run.base, directory.checkpoints_path
     title = f"{config.game} · {config.learner.algorithm} · {directory.path}"
     progress.clear()
     with (
@@ -133,21 +133,25 @@ def _train(run: Run, directory: RunDirectory, console: Console, interrupts: Inte
     ):
         run.interrupts = interrupts
         _log.info("%s at update %d of %d", "Resumed" if resumed else "Started", run.update, config.updates)
-        reporter = Reporter(display, run.clock, config, run.update, run.decisions, directory.metrics_path)
+        since = run.curriculum.since
+        reporter = Reporter(display, run.clock, run.config, run.update, run.decisions, directory.metrics_path, since)
         if not resumed:
             run.matchmaker.begin()
             metrics.write(0, _evaluate(run, directory, reporter))
             run.save(root)
+        elif run.evaluation_is_missing:
+            metrics.write(run.update, _evaluate(run, directory, reporter))
         while run.update < config.updates and not any_of(interrupts.requested, run.device):
             try:
                 with _saved_on_failure(run, root):
+                    _change_stage(run, root, reporter, display, metrics)
                     values = run.step()
             except StoppedError:
                 break
             with _saved_on_failure(run, root):
-                if run.update == config.updates or run.update % config.evaluation.interval == 0:
-                    values |= _evaluate(run, directory, reporter)
-                metrics.write(run.update, values | reporter.report(run.update, run.decisions, values))
+                values |= _evaluate(run, directory, reporter) if run.evaluation_is_due else run.curriculum.metrics()
+                rates = reporter.report(run.update, run.decisions, values, str(run.curriculum))
+                metrics.write(run.update, values | rates)
             if run.save_is_due:
                 metrics.flush()
                 run.save(root)
@@ -161,13 +165,27 @@ def _train(run: Run, directory: RunDirectory, console: Console, interrupts: Inte
 def _evaluate(run: Run, directory: RunDirectory, reporter: Reporter) -> dict[str, float]:
     values = reporter.evaluated(run.update, run.evaluate())
     run.evaluator.keep_best(directory.path, run.policy, run.average, run.update, reporter.history)
-    return values
+    return values | run.curriculum.metrics()
+
+
+def _change_stage(run: Run, root: Path, reporter: Reporter, display: Display, metrics: Metrics) -> None:
+    """Let the run go on in another stage if its curriculum calls for it, and save that at once."""
+    transition = run.change_stage()
+    if transition is None:
+        return
+    _log.info("%s", transition)
+    display.message(str(transition))
+    reporter.enter_stage(run.config)
+    metrics.flush()
+    run.save(root)
 
 
 def _conclude(run: Run, directory: RunDirectory, console: Console, reporter: Reporter) -> None:
     """Say what the run has achieved, and where it is."""
     for sentence in summary(reporter.history) if reporter.history else ():
         _say(console, sentence)
+    if story := run.curriculum.story():
+        _say(console, story)
     if (directory.path / BEST).exists():
         _say(console, f"The policy with the best validation accuracy is {directory.path / BEST}.")
     folder = directory.replays_path / f"update-{run.update:08d}"
@@ -178,7 +196,7 @@ def _conclude(run: Run, directory: RunDirectory, console: Console, reporter: Rep
 
 def _flag(run: Run) -> str:
     """Return the option that commands on the run need, with a space before it; nothing for most runs."""
-    return " --allow-imports" if run.config.imports() else ""
+    return " --allow-imports" if run.base.imports() else ""
 
 
 def _found(path: Path, update: int | None) -> tuple[Checkpoint, list[str]]:

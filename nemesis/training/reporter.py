@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
 
+from nemesis.learners.shaping import REWARD, REWARD_SIZE
 from nemesis.play.experience import Clock
 from nemesis.storage.metrics import read_metrics
 from nemesis.training.config import RunConfig
@@ -33,17 +34,29 @@ class Reporter:
     """Shows the progress of a run and keeps its evaluations."""
 
     def __init__(
-        self, display: Display, clock: Clock, config: RunConfig, update: int, decisions: int, metrics: Path
+        self,
+        display: Display,
+        clock: Clock,
+        config: RunConfig,
+        update: int,
+        decisions: int,
+        metrics: Path,
+        since: int = -1,
     ) -> None:
-        """Start at an update; earlier evaluations are read from the metrics file."""
+        """Start at an update; earlier evaluations, those after the update `since`, are read from the metrics file."""
         self._display = display
         self._clock = clock
         self._config = config
-        self.history = _past_evaluations(metrics)  # by update
+        self.history = _past_evaluations(metrics, since)  # by update
         self._marks = deque([self._mark(update, decisions)], maxlen=_SPEED_WINDOW)
         self._evaluated = 0.0  # seconds of all evaluations since the start or the resumption
         self._evaluation_seconds = _last_evaluation_seconds(metrics)
         self._first_update = update
+
+    def enter_stage(self, config: RunConfig) -> None:
+        """Begin another stage of the curriculum; evaluations of different stages are not compared."""
+        self._config = config
+        self.history = []
 
     def evaluated(self, update: int, values: dict[str, float]) -> dict[str, float]:
         """Add an evaluation, unless it was interrupted, and return it as metrics."""
@@ -53,8 +66,8 @@ class Reporter:
         self.history.append((update, values))
         return {_EVALUATION + name: value for name, value in values.items()} | {_SECONDS: self._evaluation_seconds}
 
-    def report(self, update: int, decisions: int, values: dict[str, float]) -> dict[str, float]:
-        """Show the latest update and its metrics, and return its rates as further metrics."""
+    def report(self, update: int, decisions: int, values: dict[str, float], stage: str = "") -> dict[str, float]:
+        """Show the latest update, its metrics and the stage, and return its rates as further metrics."""
         then, now = self._marks[0], self._mark(update, decisions)
         self._marks.append(now)
         seconds = now.seconds - then.seconds
@@ -75,8 +88,14 @@ class Reporter:
                     for name, value in values.items()
                     if name.startswith("learner/") and name != "learner/skipped_steps"
                 },
+                rewards={
+                    name.removeprefix(REWARD): (value, values[name.replace(REWARD, REWARD_SIZE)])
+                    for name, value in values.items()
+                    if name.replace(REWARD, REWARD_SIZE) in values
+                },
                 evaluation=self.history,
                 skipped_steps=int(values["learner/skipped_steps"]),
+                stage=stage,
             )
         )
         return {"speed/decisions_per_second": speed} | {f"time/{name}": share for name, share in split.items()}
@@ -109,10 +128,10 @@ def _last_evaluation_seconds(path: Path) -> float:
     return next((line[_SECONDS] for line in reversed(read_metrics(path)) if _SECONDS in line), 0.0)
 
 
-def _past_evaluations(path: Path) -> list[tuple[int, dict[str, float]]]:
-    """Read the earlier evaluations of a run."""
+def _past_evaluations(path: Path, since: int) -> list[tuple[int, dict[str, float]]]:
+    """Read the earlier evaluations of a run, those after an update."""
     history = []
-    for line in read_metrics(path):
+    for line in (line for line in read_metrics(path) if line["update"] > since):
         found = {
             name.removeprefix(_EVALUATION): math.nan if value is None else value
             for name, value in line.items()

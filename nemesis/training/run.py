@@ -27,7 +27,7 @@ from nemesis.evaluation.run_evaluation import RunEvaluator
 from nemesis.learners.config import BehaviourCloningConfig
 from nemesis.learners.data_parallel import add_up
 from nemesis.learners.shaping import RewardShaping
-from nemesis.play.experience import Clock, Experience, ExperienceSource, MatchSource
+from nemesis.play.experience import Clock, Experience, ExperienceSource, MatchSource, PlayCounts
 from nemesis.play.matchmaking import Matchmaker, SelfPlay
 from nemesis.play.pairings import MAIN, files_of
 from nemesis.play.serial import SerialSource
@@ -37,9 +37,11 @@ from nemesis.storage.checkpoints import Checkpoint, files_named, prune, save_che
 from nemesis.storage.policies import check_shapes, from_checkpoint, take_weights
 from nemesis.storage.random_states import capture_random_states, restore_random_states
 from nemesis.storage.state_tree import flatten_state, unflatten_state
-from nemesis.training.assembly import build_learner, evaluator_settings, play_settings
-from nemesis.training.config import RunConfig
+from nemesis.training.assembly import build_learner, evaluator_settings, play_settings, seeds_of
+from nemesis.training.config import RunConfig, stage_config
+from nemesis.training.curriculum import Curriculum, Transition
 from nemesis.training.dataset_source import DatasetSource
+from nemesis.training.stage_checks import check_stages
 
 _log = logging.getLogger(__name__)
 
@@ -71,27 +73,20 @@ class Run:
         """
         torch.set_num_threads(config.threads)
         keep_freed_memory()
-        self.config = config
+        check_stages(config)
+        self.base = config
+        self.curriculum = Curriculum(config.curriculum)
+        self._folder = folder
+        self._open_matchmaker = open_matchmaker
         self._imports: ImportPermission = allow_imports or frozenset(config.imports())
         self.device = choose_device(config.device)
-        self.game = config.open_game()
-        self.shaping = RewardShaping(config.reward, self.game)
-        weights, matches, _, minibatches, ratings = (
-            int(seed.generate_state(1)[0]) for seed in np.random.SeedSequence(config.seed).spawn(5)
-        )
-        random.seed(weights)
-        np.random.seed(weights)  # noqa: NPY002  libraries may draw from the global generator
-        torch.manual_seed(weights)
-        self.policy = build_policy(self.game, config.policy).to(self.device)
-        if config.policy.init and new:
-            parts = config.policy.init_parts
-            take_weights(self.policy, config.policy.init, self.game, parts, allow_imports=self._imports)
-        self.evaluator = RunEvaluator(evaluator_settings(config, ratings), self.game, self.device, self.stop)
-        self.learner = build_learner(self.policy, config, self.device, minibatches, self.evaluator.rate)
+        self._seeds = seeds_of(config.seed)
+        random.seed(self._seeds.weights)
+        np.random.seed(self._seeds.weights)  # noqa: NPY002  libraries may draw from the global generator
+        torch.manual_seed(self._seeds.weights)
         self.clock = Clock()
-        self.matchmaker = open_matchmaker(config, self.game, folder, self._imports)
-        self._matches: MatchSource | None = None  # the source, if it plays
-        self.source = self._open_source(folder, matches)
+        self._open(new=new)
+        self._earlier = PlayCounts()  # of stages before this one
         self.update = 0
         self.learned = 0  # decisions that the policy has learned from, without its opponents' and stale ones
         self._pending: Experience | None = None  # of an update that was interrupted
@@ -100,9 +95,47 @@ class Run:
         self.interrupts: Interrupts | None = None
         self._warned_of_stale = False
 
+    def _open(self, *, new: bool) -> None:
+        """Build everything that depends on the stage of the curriculum."""
+        config = self.config = stage_config(self.base, self.curriculum.stage)
+        self.game = config.open_game()
+        discount: float = getattr(config.learner, "discount", 1.0)
+        self.shaping = RewardShaping(config.reward, self.game, discount, self.device)
+        self.policy = build_policy(self.game, config.policy).to(self.device)
+        if config.policy.init and new:
+            parts = config.policy.init_parts
+            take_weights(self.policy, config.policy.init, self.game, parts, allow_imports=self._imports)
+        settings = evaluator_settings(config, self._seeds.ratings)
+        self.evaluator = RunEvaluator(settings, self.game, self.device, self.stop)
+        self.learner = build_learner(self.policy, config, self.device, self._seeds.minibatches, self.evaluator.rate)
+        self.matchmaker = self._open_matchmaker(config, self.game, self._folder, self._imports)
+        self._matches: MatchSource | None = None  # the source, if it plays
+        self.source = self._open_source(self._folder, self._seeds.of_matches(len(self.curriculum.transitions)))
+
     def close(self) -> None:
         """End the matches in flight; what was saved stays."""
         self.source.close()
+
+    def change_stage(self) -> Transition | None:
+        """Go on in the stage that the curriculum calls for, with the same weights and opponents.
+
+        Matches in flight end. Returns None, and changes nothing, if this stage goes on.
+        """
+        transition = self.curriculum.move(self.update)
+        if transition is None:
+            return None
+        self.intact = False
+        weights, learner, matchmaker = self.policy.state_dict(), self.learner.state(), self.matchmaker.state()
+        rewards = self.shaping.state()
+        self._earlier, self._pending = self.counts, None
+        self._reopen()
+        self.policy.load_state_dict(weights)
+        self.learner.restore(learner)
+        self.shaping.restore(rewards)
+        self.matchmaker.continue_from(matchmaker)
+        self._publish()
+        self.intact = True
+        return transition
 
     def step(self) -> dict[str, float]:
         """Get one batch and learn from it; if this is interrupted, the next step learns from the same batch."""
@@ -115,16 +148,18 @@ class Run:
         self.intact = True
         progress = self.update / config.updates
         played = experience.episodes[MAIN]
-        if played.reward is not None and config.policy.value == "categorical":
+        rewarded = self.shaping.shape(self._fresh(played), progress)
+        trajectories = rewarded.trajectories
+        if trajectories.reward is not None and config.policy.value == "categorical":
             raise UserError(
                 f"{self.game.spec.name} pays rewards per decision, and a categorical value covers returns from −1 to 1 "
                 "only; use policy.value=scalar."
             )
-        trajectories = self.shaping.shape(self._fresh(played), progress)
         shaped = perf_counter()
         report("Learning")
         self.intact = False
-        metrics = self.learner.update(trajectories, progress)
+        metrics = self.learner.update(trajectories, progress) | rewarded.metrics
+        self.shaping.scale = rewarded.scale
         learned = perf_counter()
         self.clock.learn += learned - shaped
         self.learned += int(add_up(torch.tensor(trajectories.decisions, device=self.device)))
@@ -138,7 +173,7 @@ class Run:
         self.intact = True
         self.clock.other += perf_counter() - started - (matched - shaped)
         self.clock.other -= self.clock.wait + self.clock.simulate + self.clock.infer - busy
-        counts = self.source.counts
+        counts = self.counts
         return {name if "/" in name else f"learner/{name}": value for name, value in metrics.items()} | {
             "collection/decisions": float(counts.decisions),
             "collection/learned": float(self.learned),
@@ -169,7 +204,22 @@ class Run:
         except StoppedError:
             return {}
         self.clock.evaluate += perf_counter() - started
-        return values
+        if self.curriculum.stage is None:
+            return values
+        standing = self.evaluator.standing(values)
+        self.curriculum.count(self.update, standing)
+        return values | ({"win_rate": standing.win_rate} if standing else {})
+
+    @property
+    def evaluation_is_due(self) -> bool:
+        """Whether the policy is measured after this update."""
+        return self.update == self.config.updates or self.update % self.config.evaluation.interval == 0
+
+    @property
+    def evaluation_is_missing(self) -> bool:
+        """Whether the curriculum needs an evaluation after this update that was interrupted."""
+        in_stage = self.curriculum.stage is not None
+        return in_stage and self.evaluation_is_due and self.curriculum.evaluated_at != self.update
 
     @property
     def save_is_due(self) -> bool:
@@ -197,7 +247,7 @@ class Run:
         trees["learner"] = learner
         flat = {name: flatten_state(tree) for name, tree in trees.items()}
         generators, generators_rest = capture_random_states()
-        counts, progress = self.source.counts, self.update / self.config.updates
+        counts, progress = self.counts, self.update / self.config.updates
         path = save_checkpoint(
             root,
             self.update,
@@ -208,16 +258,21 @@ class Run:
                 **{name: tensors for name, (tensors, _) in flat.items()},
             },
             {
+                "stage": self.curriculum.stage,
+                "curriculum": self.curriculum.state(),
+                "policy_group": self.game.spec.policy_group,
                 "view_version": self.game.spec.view_version,
                 "learning_rate": self.config.learner.learning_rate.at(progress),
                 "decisions": counts.decisions,
                 "learned": self.learned,
                 "files": sorted(files),
                 "matches": counts.matches,
+                "reward": self.shaping.state(),
+                "earlier": self._earlier.state(),
                 "random": generators_rest,
                 **{name: tree for name, (_, tree) in flat.items()},
             },
-            self.config.model_dump(mode="json"),
+            self.base.model_dump(mode="json"),
         )
         kept = self.config.checkpoints
         prune(root, kept.keep_last, kept.keep_every, kept.interval)
@@ -227,14 +282,20 @@ class Run:
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Restore everything from a checkpoint of the same config."""
-        from_checkpoint(checkpoint, allow_imports=self._imports).check(self.game)
         state = checkpoint.state
+        if state.get("stage") is not None:
+            self.curriculum.restore(state["stage"], state["curriculum"])
+        if self.curriculum.transitions:
+            self._reopen()
+        from_checkpoint(checkpoint, allow_imports=self._imports).check(self.game)
 
         def tree(name: str) -> Any:
             return unflatten_state(checkpoint.tensors(name), state[name])
 
         self.update = checkpoint.update
         self.learned = state["learned"]
+        if "earlier" in state:
+            self._earlier = PlayCounts.restored(state["earlier"])
         weights = checkpoint.tensors("weights")
         check_shapes(str(checkpoint.path), self.policy.state_dict(), weights)
         self.policy.load_state_dict(weights)
@@ -242,6 +303,7 @@ class Run:
         learner["optimiser"] = tree("optimiser")
         learner["average"]["weights"] = checkpoint.tensors("average")
         self.learner.restore(learner)
+        self.shaping.restore(state.get("reward"))
         self.matchmaker.restore(tree("matchmaker"))
         self.source.restore(tree("source"))
         if state["pending"]:
@@ -255,9 +317,23 @@ class Run:
         return self.learner.average
 
     @property
+    def counts(self) -> PlayCounts:
+        """What was played, or read, so far, in all stages."""
+        counts = PlayCounts()
+        counts.add(self._earlier)
+        counts.add(self.source.counts)
+        return counts
+
+    @property
     def decisions(self) -> int:
         """Decisions played, or read, so far."""
-        return self.source.counts.decisions
+        return self.counts.decisions
+
+    def _reopen(self) -> None:
+        """Build everything again, for the stage that the curriculum is in now."""
+        before = self.source
+        self._open(new=False)
+        before.close()
 
     def _open_source(self, folder: Path, seed: int) -> ExperienceSource:
         if isinstance(self.config.learner, BehaviourCloningConfig) and not self.config.data.sources:

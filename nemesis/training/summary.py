@@ -16,6 +16,8 @@ def summary(history: Sequence[tuple[int, dict[str, float]]]) -> list[str]:
     for name in dict.fromkeys(name.removesuffix(_AVERAGE) for name in after):  # without duplicates, in order
         if name == "nash_conv":
             sentences.append(f"Exact NashConv: {_change(history, name)}. Zero is an equilibrium.")
+        elif name == "rating":
+            sentences.append(f"Rating: {_change(history, name)}.")
         elif name.startswith(_WIN_RATE):
             opponent = name.removeprefix(_WIN_RATE)
             sentences.append(f"Win rate against {opponent}: {_change(history, name)}.")
@@ -28,8 +30,9 @@ def _change(history: Sequence[tuple[int, dict[str, float]]], name: str) -> str:
     """Return a value before and after, of the last weights if they were measured, and of the averaged weights."""
     update, after = history[-1]
     main = name if name in after else name + _AVERAGE
-    before = next(values for _, values in history if main in values)
-    text = f"{_figure(before, main)} before → {_figure(after, main)} after {update} updates"
+    first, before = next((at, values) for at, values in history if main in values)
+    when = f"at update {first}" if first else "before"
+    text = f"{_figure(before, main)} {when} → {_figure(after, main)} after {update} updates"
     if main != name:
         return f"{text}, with averaged weights"
     average = name + _AVERAGE
@@ -37,12 +40,13 @@ def _change(history: Sequence[tuple[int, dict[str, float]]], name: str) -> str:
 
 
 def _figure(values: dict[str, float], name: str) -> str:
-    """Return a value, with the interval and the matches of a win rate."""
+    """Return a value, with the interval of a win rate or a rating, and the matches of a win rate."""
     text = figure(name, values[name])
     if (bounds := interval(name, values)) is None:
         return text
-    low, high = bounds
-    return f"{text} (95 % interval {low:.1%} to {high:.1%}, {matches_of(name, values):,} matches)"
+    low, high = (figure(name, bound) for bound in bounds)
+    matches = matches_of(name, values)
+    return f"{text} (95 % interval {low} to {high}{f', {matches:,} matches' if matches else ''})"
 
 
 def _follows(after: dict[str, float], opponent: str) -> bool:

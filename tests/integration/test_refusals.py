@@ -1,10 +1,12 @@
 """Commands refuse wrong inputs at once: what does not need a policy is checked before torch is imported."""
 
 import json
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
@@ -15,8 +17,12 @@ SMALL = ["collection.slots=16", "collection.decisions=64", "policy.size=nano", "
 
 # Runs commands in turn. Torch must be in none of them, so one process is enough for all.
 SCRIPT = """
-import contextlib, io, json, sys
+import contextlib, ctypes, io, json, os, sys
 from nemesis.cli import main
+
+if os.geteuid() == 0:  # without its capabilities, root may write only where permissions allow it
+    version_3, own_process = 0x20080522, 0
+    assert ctypes.CDLL(None).capset((ctypes.c_uint32 * 2)(version_3, own_process), (ctypes.c_uint32 * 6)()) == 0
 
 for arguments in json.load(sys.stdin):
     said = io.StringIO()
@@ -84,21 +90,29 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def answers(folder: Path) -> Iterator[dict[str, tuple[int, str, bool]]]:
-    """What each command says, with its exit code and whether torch was imported."""
-    before = sorted(folder.rglob("*"))
-    commands = [arguments for arguments, _ in REFUSED]
+Answer: TypeAlias = tuple[int, str, bool]
+"""The exit code of a command, what it said, and whether torch was imported."""
+
+
+def answers_to(commands: Sequence[Sequence[str]], cwd: Path, within: Sequence[str] = ()) -> dict[str, Answer]:
+    """Run commands in turn, in a process that is started by another command if wanted."""
     result = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
+        [*within, sys.executable, "-c", SCRIPT],
         input=json.dumps(commands),
-        cwd=folder,
+        cwd=cwd,
         capture_output=True,
         text=True,
         check=False,
     )
     assert result.returncode == 0, result.stderr
-    yield {str(command): json.loads(line) for command, line in zip(commands, result.stdout.splitlines(), strict=True)}
+    said = result.stdout.splitlines()
+    return {str(command): json.loads(line) for command, line in zip(commands, said, strict=True)}
+
+
+@pytest.fixture(scope="module")
+def answers(folder: Path) -> Iterator[dict[str, Answer]]:
+    before = sorted(folder.rglob("*"))
+    yield answers_to([arguments for arguments, _ in REFUSED], folder)
     assert sorted(folder.rglob("*")) == before
 
 
@@ -109,3 +123,42 @@ def test_a_wrong_input_is_refused_without_torch(arguments: list[str], sentence: 
     assert sentence in said
     assert "Traceback" not in said
     assert not torch
+
+
+def in_read_only_folder(target: Path) -> list[str]:
+    target.mkdir(mode=0o555)
+    return []
+
+
+def in_read_only_file_system(target: Path) -> list[str]:
+    """Mount one there, in a namespace of its own, so that it is gone with the process."""
+    target.mkdir()
+    if not shutil.which("unshare") or subprocess.run(["unshare", "-Urm", "true"], check=False).returncode:
+        pytest.skip("this machine has no user namespaces")
+    return ["unshare", "-Urm", "sh", "-c", f'mount -t tmpfs -o ro none "{target}" && exec "$0" "$@"']
+
+
+@pytest.mark.parametrize(
+    ("read_only", "reason"),
+    [(in_read_only_folder, "Permission denied"), (in_read_only_file_system, "Read-only file system")],
+)
+def test_where_nothing_can_be_written_commands_say_so(folder: Path, tmp_path: Path, read_only, reason: str):
+    target = tmp_path / "target"
+    within = read_only(target)
+    refused = {
+        ("export", "run", f"{target}/policy.safetensors"): f"{target}/policy.safetensors cannot be written: {reason}.",
+        ("export", "run", f"{target}/new/policy.safetensors"): f"cannot be written: {reason}.",
+        ("train", "kuhn", *SMALL, "--run", f"{target}/run"): f"{target}/run cannot be a run directory ({reason})",
+        ("exploit", "run", "--run", f"{target}/run"): f"{target}/run cannot be a run directory ({reason})",
+        ("resume", "run", "updates=2", "--run", f"{target}/run"): reason,
+        ("evaluate", "run", "--json", f"{target}/x.json"): f"{target}/x.json cannot be written: {reason}.",
+        ("collect", "run", "--out", f"{target}/data"): f"{target}/data cannot be written to ({reason})",
+        ("replays", "import", "log.json", "--out", f"{target}/data"): f"{target}/data cannot be written to ({reason})",
+    }
+    said = answers_to([list(command) for command in refused], folder, within)
+    for command, sentence in refused.items():
+        code, text, _ = said[str(list(command))]
+        assert code == 2, text
+        assert sentence in text
+        assert "Traceback" not in text
+    assert list(target.iterdir()) == []

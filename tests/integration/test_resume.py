@@ -36,7 +36,7 @@ from nemesis.training.loop import run_to_end
 from nemesis.training.run import Run
 
 SMALL = ["collection.slots=32", "collection.decisions=128", "policy.size=nano", "tracking.tensorboard=false"]
-MAGNET = ["learner.algorithm=rnad", "learner.form=magnet", "learner.minibatch=64"]
+MAGNET = ["learner.algorithm=rnad", "learner.form=magnet", "learner.minibatch=64", "reward.scale=running"]
 UPDATES = 32
 RECURRENT_PORTFOLIO = [
     "policy.memory=lstm",

@@ -38,7 +38,7 @@ SETTINGS = {
         "shares": {"self": 0.4, "past": 0.3, "scripted": 0.3},
         "past_interval": 3,
         "rotation": 2,
-        "curriculum": 0.1,
+        "adaptation": 0.1,
         "sampling": "prioritised",
     },
 }

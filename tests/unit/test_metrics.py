@@ -42,6 +42,7 @@ def progress(update: int, **changes: object) -> Progress:
         "seconds_left": 50.0,
         "time_split": {"simulate": 0.4, "infer": 0.2, "learn": 0.35, "other": 0.05},
         "losses": {"policy": -0.0123, "value": 0.5},
+        "rewards": {},
         "evaluation": [(0, {"nash_conv": 4.7472}), (50, {"nash_conv": 0.5}), (100, {"nash_conv": 0.75})],
         "skipped_steps": 0,
     }
@@ -196,6 +197,19 @@ def test_without_a_terminal_the_display_is_plain_lines_with_an_eta():
     assert "note: Skipped a damaged checkpoint." in text
 
 
+def test_the_largest_contributions_to_rewards_are_shown():
+    rewards = dict.fromkeys("abcdef", (0.001, 0.002)) | {"boost": (0.0001, 0.0005), "touch": (-0.01, 0.03)}
+    outputs = [io.StringIO(), io.StringIO()]
+    console = Console(file=outputs[1], force_terminal=True, width=100, height=24, color_system=None, _environ={})
+    for output, shown in zip(outputs, (Console(file=outputs[0]), console), strict=True):
+        with open_display("cars", 200, shown) as display:
+            display.update(progress(100, rewards=rewards))
+        words = " ".join(output.getvalue().split())
+        assert "reward/touch -0.0100 (0.0300) reward/a 0.0010 (0.0020)" in words
+        assert "reward/e" in words
+        assert "reward/boost" not in words
+
+
 def test_plain_lines_are_few_and_the_last_update_is_always_among_them():
     output = io.StringIO()
     with open_display("kuhn", 200, Console(file=output)) as display:
@@ -216,10 +230,11 @@ def test_on_a_terminal_the_display_is_a_panel_that_fits_80_by_24():
     output = io.StringIO()
     console = Console(file=output, force_terminal=True, width=80, height=24, color_system=None, _environ={})
     losses = {f"loss_with_a_long_name_{index}": -0.00123 for index in range(30)}
+    rewards = {f"component_{index}": (-0.001 * index, 0.001 * index) for index in range(30)}
     results = [(update, {f"nash_conv_{index}": 1 / (update + 1) for index in range(30)}) for update in range(100)]
     with open_display("kuhn", 200, console) as display:
         assert isinstance(display, LiveDisplay)
-        display.update(progress(100, losses=losses, evaluation=results, skipped_steps=1))
+        display.update(progress(100, losses=losses, rewards=rewards, evaluation=results, skipped_steps=1))
     panel = output.getvalue()[output.getvalue().rindex("╭") :]
     lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", panel).rstrip().splitlines()
     assert len(lines) < 24
@@ -227,6 +242,7 @@ def test_on_a_terminal_the_display_is_a_panel_that_fits_80_by_24():
     assert "ETA 0:00:50" in panel
     assert "simulate 40%" in panel
     assert "1.0000 → 0.0100 → 0.0100" in panel
+    assert "-0.0290 (0.0290)" in panel
 
 
 def test_win_rates_have_a_row_for_each_opponent_and_come_first():

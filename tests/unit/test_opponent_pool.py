@@ -84,7 +84,7 @@ def test_recent_matches_count_more_in_a_win_rate():
 
 def test_shares_move_toward_those_that_the_policy_loses_to_and_keep_the_floors():
     settings = opponents(
-        "shares.self=0.6", "shares.past=0.2", "shares.scripted=0.2", "curriculum=0.1", "floor=0.05", "least_self=0.35"
+        "shares.self=0.6", "shares.past=0.2", "shares.scripted=0.2", "adaptation=0.1", "floor=0.05", "least_self=0.35"
     )
     strong, weak = member("strong", "past"), member("weak", "scripted")
     pool = pool_of(strong, weak, settings=settings)
@@ -100,7 +100,7 @@ def test_shares_move_toward_those_that_the_policy_loses_to_and_keep_the_floors()
 
 
 def test_self_play_keeps_its_least_share_when_a_category_gets_its_first_member():
-    settings = opponents("shares.self=0.6", "shares.past=0.2", "shares.scripted=0.2", "curriculum=0.1", "floor=0.05")
+    settings = opponents("shares.self=0.6", "shares.past=0.2", "shares.scripted=0.2", "adaptation=0.1", "floor=0.05")
     strong = member("strong", "scripted")
     pool = pool_of(strong, settings=settings)
     for update in range(1, 200):
@@ -115,7 +115,7 @@ def test_self_play_keeps_its_least_share_when_a_category_gets_its_first_member()
     assert sum(pair.share for pair in pool.pairings()) == pytest.approx(1)
 
 
-def test_shares_stay_as_they_are_without_a_curriculum():
+def test_shares_stay_as_they_are_without_adaptation():
     strong = member("strong")
     pool = pool_of(strong)
     for update in range(1, 20):
@@ -258,7 +258,7 @@ def test_a_restored_pool_continues_as_if_nothing_had_happened():
             pool.add(member(f"past-{update}", rating=pool.rating, joined_at=update))
             pool.advance(update)
 
-    settings = opponents("shares.past=0.5", "curriculum=0.1", "sampling=prioritised", "rotation=1", "at_once=2")
+    settings = opponents("shares.past=0.5", "adaptation=0.1", "sampling=prioritised", "rotation=1", "at_once=2")
     pool = pool_of(member("first"), settings=settings)
     play(pool, 1, 10)
     saved = json.loads(json.dumps(pool.state()))

@@ -256,6 +256,7 @@ def test_win_rates_are_shown_with_their_interval_and_matches():
         seconds_left=9.0,
         time_split={},
         losses={},
+        rewards={},
         evaluation=history,
         skipped_steps=0,
     )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nemesis.evaluation.ratings import MEAN, rate
+from nemesis.evaluation.ratings import MEAN, rate, rate_against
 
 
 def elo(names: str, points: list[list[float]]) -> dict[str, float]:
@@ -50,3 +50,40 @@ def test_players_who_cannot_be_compared_are_an_error():
     points[0, 1] = points[2, 3] = 5
     with pytest.raises(ValueError, match="no results that connect"):
         rate(list("abcd"), points)
+
+
+def test_anchors_keep_their_ratings_and_fix_the_scale_of_the_others():
+    ratings = {
+        one.name: one for one in rate(["a", "b", "c"], np.array([[0, 75, 0], [25, 0, 5], [0, 5, 0]]), {"b": 900})
+    }
+    assert (ratings["b"].elo, ratings["b"].margin) == (900, 0)
+    assert ratings["a"].elo == pytest.approx(900 + 400 * np.log10(75.5 / 25.5), abs=1e-3)
+    assert ratings["c"].elo == pytest.approx(900)
+
+
+def test_a_rating_against_several_anchors_is_the_most_likely_one():
+    anchors, true, matches = {"weak": 800.0, "middle": 1400.0, "strong": 1700.0}, 1500.0, 1_000_000
+    results = {name: (matches / (1 + 10 ** ((elo - true) / 400)), matches) for name, elo in anchors.items()}
+    rating = rate_against("policy", results | {"unknown": (0.0, 500)}, anchors)
+    assert rating is not None
+    assert rating.elo == pytest.approx(true, abs=0.1)
+    assert rating.matches == 3 * matches
+
+
+def test_the_interval_of_a_rating_against_an_anchor_is_that_of_the_win_rate():
+    rating = rate_against("policy", {"anchor": (64.0, 100)}, {"anchor": 1000.0})
+    assert rating is not None
+    odds = np.log(64.5 / 36.5)
+    assert rating.elo == pytest.approx(1000 + 400 / np.log(10) * odds)
+    assert rating.high - rating.elo == pytest.approx(1.96 * 400 / np.log(10) / np.sqrt(101 * 64.5 / 101 * 36.5 / 101))
+
+
+def test_there_is_no_rating_without_a_match_against_an_anchor():
+    assert rate_against("policy", {"anchor": (0.0, 0), "other": (5.0, 9)}, {"anchor": 1000.0}) is None
+
+
+def test_players_are_connected_by_anchors():
+    points = np.zeros((4, 4))
+    points[0, 1] = points[2, 3] = 5
+    ratings = {one.name: one.elo for one in rate(list("abcd"), points, {"b": 1000, "d": 2000})}
+    assert ratings["c"] - ratings["a"] == pytest.approx(1000)

@@ -52,6 +52,23 @@ def override_paths(overrides: Sequence[str]) -> list[str]:
     return [".".join(path) for assignment in assignments for path in _paths(*assignment)]
 
 
+def merged(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return nested data with nested changes on top."""
+    result = _plain(data)
+    for key, change in changes.items():
+        before = result.get(key)
+        if isinstance(before, Mapping) and isinstance(change, Mapping):
+            result[key] = merged(before, change)
+        else:
+            result[key] = change
+    return result
+
+
+def paths(data: Mapping[str, Any]) -> list[str]:
+    """Return the path of every single value of nested data."""
+    return [".".join(path) for path in _paths((), data)]
+
+
 def _read_overrides(overrides: Sequence[str]) -> tuple[list[tuple[list[str], Any]], list[str]]:
     """Return the keys and values of overrides, and a sentence about each that is wrong."""
     assignments: list[tuple[list[str], Any]] = []

@@ -10,7 +10,7 @@ import pydantic
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
-from nemesis.core.config.fields import Group, SettingName, expected, group_of, property_of, setting_names
+from nemesis.core.config.fields import Group, SettingName, entries_of, expected, group_of, property_of, setting_names
 
 _VALUE_WIDTH = 60
 
@@ -57,7 +57,10 @@ OTHER_NAMES: Mapping[str, str] = {
     "learner.kl_stop": "target_kl kl_target",
     "learner.target_step": "tau",
     "learner.dropout": "dropout_rate",
-    "reward.kind": "reward_shaping",
+    "reward.kind": "reward_shaping reward_mode",
+    "reward.scale": "norm_reward normalize_reward normalize_returns reward_scaling reward_scale",
+    "opponents.adaptation": "curriculum",
+    "curriculum.stages": "lessons env_task_fn",
     "evaluation.interval": "eval_freq eval_interval evaluation_interval eval_every",
     "evaluation.matches": "n_eval_episodes eval_episodes num_eval_episodes evaluation_duration episode_per_test",
     "checkpoints.interval": "save_freq save_interval save_every checkpoint_freq checkpoint_frequency",
@@ -78,7 +81,8 @@ def problem_sentence(model: type[BaseModel], data: Mapping[str, Any], details: E
         return _unknown(model, place)
     if kind in ("value_error", "assertion_error"):
         message = str(details["ctx"]["error"]).rstrip(".")
-        return f"{place.path}: {message}." if place.path else f"{message}."
+        message += "" if message.endswith("?") else "."
+        return f"{place.path}: {message}" if place.path else message
     group = group_of(place.field) if place.field else None
     if group and group.discriminator and kind in ("union_tag_invalid", "union_tag_not_found"):
         path, allowed = f"{place.path}.{group.discriminator}", "one of " + ", ".join(group.choices)
@@ -125,6 +129,13 @@ def _locate(model: type[BaseModel], data: Mapping[str, Any], details: ErrorDetai
         path = f"{place.path}.{part}".lstrip(".")
         place = replace(place, path=path, name=str(part), given=given, field=field)
         group = group_of(field) if field else None
+        entries = entries_of(field) if field else None
+        if entries and isinstance(given, Mapping) and isinstance(given.get(key := str(next(parts, ""))), Mapping):
+            of_entry = Group({"": entries}, None)
+            place = replace(
+                place, path=f"{path}.{key}", name=key, given=given[key], owner=entries, owner_group=of_entry, field=None
+            )
+            continue
         if group is None or not isinstance(given, Mapping):
             break
         tag = next(parts, None) if group.discriminator else None

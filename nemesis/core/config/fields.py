@@ -18,6 +18,9 @@ from pydantic_core import PydanticUndefined
 from nemesis.core.plugins import IMPORTED, is_import
 from nemesis.core.schedule import Schedule
 
+ENTRY = "NAME"
+"""Stands for any name of the user's in the path of a setting."""
+
 _TYPE_NAMES = {
     "array": "a list",
     "boolean": "true or false",
@@ -61,12 +64,15 @@ def setting_names(model: type[BaseModel]) -> dict[str, SettingName]:
         group = group_of(field)
         if group is None or Schedule in group.models.values():
             names[name] = SettingName(name, field.description or "")
+            entries = entries_of(field)
+            for path, below in setting_names(entries).items() if entries else ():
+                names[f"{name}.{ENTRY}.{path}"] = replace(below, path=f"{name}.{ENTRY}.{path}")
             continue
-        below = {tag: setting_names(inner) for tag, inner in group.models.items()}
-        for path in dict.fromkeys(path for inner in below.values() for path in inner):
-            tags = tuple(tag for tag, inner in below.items() if path in inner)
-            description = below[tags[0]][path].description
-            only_for = () if len(tags) == len(below) else tags
+        within = {tag: setting_names(inner) for tag, inner in group.models.items()}
+        for path in dict.fromkeys(path for inner in within.values() for path in inner):
+            tags = tuple(tag for tag, inner in within.items() if path in inner)
+            description = within[tags[0]][path].description
+            only_for = () if len(tags) == len(within) else tags
             names[f"{name}.{path}"] = SettingName(f"{name}.{path}", description, only_for)
     return names
 
@@ -113,6 +119,15 @@ def group_of(field: pydantic.fields.FieldInfo) -> Group | None:
         tagged = {str(tag): model for model in models for tag in get_args(model.model_fields[discriminator].annotation)}
         return Group(tagged, discriminator)
     return Group({"": models[0]}, None) if len(models) == len(options) - len(marks) == 1 else None
+
+
+def entries_of(field: pydantic.fields.FieldInfo) -> type[BaseModel] | None:
+    """Return the model of each entry of a setting that has groups of settings by names of the user's; else None."""
+    if get_origin(field.annotation) is not dict:
+        return None
+    _, model = get_args(field.annotation)
+    is_group = isinstance(model, type) and issubclass(model, BaseModel) and model is not Schedule
+    return model if is_group else None
 
 
 def _options(annotation: Any) -> Iterator[Any]:
@@ -189,6 +204,8 @@ def _describe(model: type[BaseModel], prefix: str, instance: BaseModel | None) -
         if group is None or Schedule in group.models.values():
             text = expected(model, property_of(model, name)).removeprefix("a ")
             yield FieldInfo(path, text, _default_text(default), field.description or "")
+            if entries := entries_of(field):
+                yield from _describe(entries, f"{path}.{ENTRY}.", None)
         elif group.discriminator is None:
             for below in group.models.values():
                 yield from _describe(below, f"{path}.", default if isinstance(default, below) else None)
