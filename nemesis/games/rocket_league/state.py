@@ -1,0 +1,36 @@
+"""The state of all arenas of a pool as arrays: what views, rewards, endings and recordings are computed from."""
+
+from dataclasses import dataclass
+
+from nemesis.core.game import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class ArenaState:
+    """The matches of a pool at one moment, in world coordinates: uu, uu/s and rad/s, and nothing turned.
+
+    Seat s belongs to side s mod 2. Side 0 (blue) attacks towards +y, side 1 (orange) towards −y. All numbers of cars
+    that do not take part are 0.
+    """
+
+    ball_position: FloatArray  # (match, 3)
+    ball_velocity: FloatArray  # (match, 3)
+    ball_spin: FloatArray  # (match, 3)
+    position: FloatArray  # (match, seat, 3)
+    velocity: FloatArray  # (match, seat, 3)
+    spin: FloatArray  # (match, seat, 3)
+    forward: FloatArray  # (match, seat, 3)
+    up: FloatArray  # (match, seat, 3)
+    boost: FloatArray  # (match, seat) 0 to 100
+    on_ground: BoolArray  # (match, seat)
+    demolished: BoolArray  # (match, seat)
+    can_flip: BoolArray  # (match, seat)
+    supersonic: BoolArray  # (match, seat)
+    touched: BoolArray  # (match, seat) touched the ball since the last decision
+    goals: FloatArray  # (match, seat) events since the last decision
+    saves: FloatArray  # (match, seat)
+    shots: FloatArray  # (match, seat)
+    demolitions: FloatArray  # (match, seat)
+    pads: FloatArray  # (match, pad) 1 if it can be picked up
+    present: BoolArray  # (match, seat)
+    tick: IntArray  # (match,) since the match began
