@@ -5,8 +5,9 @@
 COMMIT is checked out into a temporary worktree that shares the installed Python packages, and the Node packages if both
 lock files are identical; otherwise the commit installs its own on first use. A turn measures both sides, and which side
 goes first alternates. Each side runs its own `benchmarks.training_speed --quick` on gen1ou, and its own
-`benchmarks.learner_speed`. Only our figures count, in decisions per second, not those of the peers. A ratio is the
-median over all turns of checkout / COMMIT.
+`benchmarks.learner_speed --quick`, three times as often. Turns are short and many because the speed of a machine drifts
+over minutes. Only our figures count, in decisions per second, not those of the peers. A ratio is the median over all
+turns of checkout / COMMIT.
 
 Exit codes: 0 when every ratio is at least 0.95, 1 when something could not be measured, 3 when a ratio is lower.
 Keep the cores free.
@@ -18,7 +19,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ from benchmarks.report import MeasurementError, option_parser, print_table, prog
 BAR = 0.95
 SLOWER = 3  # exit code
 TURNS, QUICK_TURNS = 5, 2
+LEARNER_TURNS = 3  # of the learner's benchmark, for each of the training loop's
 TRAINING, LEARNER = "training_speed", "learner_speed"
 NO_PEER = "--no-peer"  # of the training benchmark; older commits do not have it,
 FORMAT = "gen1ou"  # and this is where the peer, which they run too, learns soonest
@@ -58,6 +60,7 @@ class Comparison:
     checkout: float  # median
     commit: float  # median
     ratio: float  # median of checkout / commit
+    turns: int
 
     @property
     def passed(self) -> bool:
@@ -71,20 +74,25 @@ class Side:
     name: str
     root: Path
     training_options: Sequence[str]  # beside --quick
-    learner_options: Sequence[str]
 
-    def measure(self, seed: int) -> dict[str, float]:
-        """Run both benchmarks and return our figures."""
-        progress(f"  {self.name}: training loop …")
-        training = _report(
-            self.root, TRAINING, ["--quick", "--formats", FORMAT, *self.training_options, "--seed", str(seed)]
-        )
-        progress(f"  {self.name}: learner …")
-        learner = _report(self.root, LEARNER, [*self.learner_options, "--seed", str(seed)])
+    def training(self, seed: int) -> dict[str, float]:
+        """Run the benchmark of the training loop and return our figures."""
+        options = ["--formats", FORMAT, *self.training_options]
+        return self._figures(TRAINING, options, seed, training_figures)
+
+    def learner(self, seed: int) -> dict[str, float]:
+        """Run the benchmark of the learner and return our figures."""
+        return self._figures(LEARNER, [], seed, learner_figures)
+
+    def _figures(
+        self, name: str, options: Sequence[str], seed: int, figures: Callable[[Mapping[str, Any]], dict[str, float]]
+    ) -> dict[str, float]:
+        progress(f"  {self.name}: {name} …")
+        report = _report(self.root, name, ["--quick", *options, "--seed", str(seed)])
         try:
-            return training_figures(training) | learner_figures(learner)
+            return figures(report)
         except KeyError as error:
-            raise MeasurementError(f"The benchmarks of {self.name} do not report {error}.") from None
+            raise MeasurementError(f"{name} of {self.name} does not report {error}.") from None
 
 
 def main() -> None:
@@ -97,25 +105,32 @@ def main() -> None:
         parser.error("--turns must be at least 1.")
     commit = _git("rev-parse", "--verify", f"{options.commit}^{{commit}}")
     with worktree(commit) as root:
-        learner_options = ["--quick"] if options.quick else []
         checkout, other = (
-            Side(name, path, _training_options(path), learner_options)
-            for name, path in (("checkout", CHECKOUT), (options.commit, root))
+            Side(name, path, _training_options(path)) for name, path in (("checkout", CHECKOUT), (options.commit, root))
         )
         if not _share_node_packages(root):
             progress(f"{options.commit}: installing its Node packages …")
             _report(root, TRAINING, ["--quick", "--formats", FORMAT, *other.training_options])
-        measured = list(_turns(checkout, other, turns, options.seed))
-    comparisons, unpaired = compare(measured)
+        training = list(_turns(checkout, other, turns, Side.training, options.seed))
+        learner = list(_turns(checkout, other, LEARNER_TURNS * turns, Side.learner, options.seed))
+    compared = [compare(training), compare(learner)]
+    comparisons = [comparison for some, _ in compared for comparison in some]
+    unpaired = [name for _, names in compared for name in names]
     rows = [{**asdict(each), f"at_least_{BAR}": "yes" if each.passed else "no"} for each in comparisons]
-    print_table(f"Decisions per second of the checkout and of {options.commit}, turns: {turns}", rows)
+    print_table(f"Decisions per second of the checkout and of {options.commit}", rows)
     if unpaired:
         print(f"Measured on one side only, and not compared: {', '.join(unpaired)}.")
     if options.json:
         sides = {"checkout": _git("describe", "--always", "--abbrev=40", "--dirty", "--exclude=*"), "commit": commit}
         write_figures(
             options.json,
-            {"sides": sides, "rows": rows, "unpaired": unpaired, "turns": [asdict(turn) for turn in measured]},
+            {
+                "sides": sides,
+                "rows": rows,
+                "unpaired": unpaired,
+                "training_turns": [asdict(turn) for turn in training],
+                "learner_turns": [asdict(turn) for turn in learner],
+            },
         )
     if sentence := verdict(comparisons, options.commit):
         print(sentence, file=sys.stderr)
@@ -146,7 +161,7 @@ def compare(turns: Sequence[Turn]) -> tuple[list[Comparison], list[str]]:
     for name in paired:
         checkout, commit = [turn.checkout[name] for turn in turns], [turn.commit[name] for turn in turns]
         ratio = median(ours / theirs for ours, theirs in zip(checkout, commit, strict=True))
-        comparisons.append(Comparison(name, median(checkout), median(commit), ratio))
+        comparisons.append(Comparison(name, median(checkout), median(commit), ratio, len(turns)))
     return comparisons, sorted(first.checkout.keys() ^ first.commit.keys())
 
 
@@ -171,13 +186,15 @@ def worktree(commit: str) -> Iterator[Path]:
                 _git("worktree", "remove", "--force", str(root))
 
 
-def _turns(checkout: Side, other: Side, turns: int, seed: int) -> Iterator[Turn]:
+def _turns(
+    checkout: Side, other: Side, turns: int, measure: Callable[[Side, int], dict[str, float]], seed: int
+) -> Iterator[Turn]:
     for number in range(turns):
         progress(f"Turn {number + 1} of {turns}")
         if number % 2 == 0:
-            yield Turn(checkout=checkout.measure(seed), commit=other.measure(seed))
+            yield Turn(checkout=measure(checkout, seed), commit=measure(other, seed))
         else:
-            yield Turn(commit=other.measure(seed), checkout=checkout.measure(seed))
+            yield Turn(commit=measure(other, seed), checkout=measure(checkout, seed))
 
 
 def _share_node_packages(root: Path) -> bool:

@@ -18,7 +18,7 @@ from nemesis.actors.child_process import failures_reported, set_up_child
 from nemesis.actors.inference import InferenceClient
 from nemesis.actors.shared_memory import ArrayLayout, Block, Follower, SharedWeights
 from nemesis.core.errors import UserError
-from nemesis.core.game import Decisions, FloatArray, Game, GameSpec, IntArray
+from nemesis.core.game import Decisions, FloatArray, Game, GameSpec, IntArray, RewardedGame
 from nemesis.core.masks import packed_size
 from nemesis.core.trajectory import Trajectories
 from nemesis.play.collector import Collector
@@ -203,7 +203,8 @@ def capacity(settings: PlaySettings, portion: int) -> int:
 def block_size(settings: PlaySettings, game: Game, state_size: int, decisions: int) -> int:
     """Return how many bytes a block for so many decisions needs."""
     spec = game.spec
-    per_decision = spec.view_size * spec.view_bytes + packed_size(spec.actions) + 6 * 8 + 4 * 8
+    components = len(game.reward_components) if isinstance(game, RewardedGame) else 0
+    per_decision = spec.view_size * spec.view_bytes + packed_size(spec.actions) + 6 * 8 + 4 * 8 + 4 * components
     memory = state_size * 4 / settings.sequence_length + 8
     final_view = spec.view_size * spec.view_bytes  # of one episode; if more episodes have one, portions are smaller
     return int(decisions * (per_decision + memory)) + final_view + (1 << 16)

@@ -98,7 +98,8 @@ class Decisions:
     seat: IntArray  # (n,)
     view: npt.NDArray[Any]  # (n, view)
     mask: PackedMask  # (n, byte) the legal actions, packed
-    reward: FloatArray | None = None  # (n,) that the seat got since its last decision, in the unit of returns
+    reward: FloatArray | None = None
+    """(n,) that the seat got since its last decision, in the unit of returns; (n, component) of a `RewardedGame`."""
 
     def __len__(self) -> int:
         return len(self.match)
@@ -117,7 +118,7 @@ class Results:
     slot: IntArray  # (m,)
     returns: FloatArray  # (m, side) who won, by how much; rewards are not part of it
     end_reason: IntArray  # (m,) values of EndReason
-    reward: FloatArray | None = None  # (m, seat) that seats got after their last decision
+    reward: FloatArray | None = None  # (m, seat) or (m, seat, component) that seats got after their last decision
     final: Decisions | None = None  # what the seats of truncated matches see at the end; they need no answer
 
     def __len__(self) -> int:
@@ -237,6 +238,34 @@ class StepPolicy:
     state_size: int
     step: Callable[[npt.NDArray[Any], BoolArray, FloatArray], tuple[FloatArray, FloatArray]]
     """(view (n, view), mask (n, action), state (n, state)) → (probabilities (n, action), next state (n, state))."""
+
+
+@dataclass(frozen=True, slots=True)
+class RewardComponent:
+    """A part of the reward of a decision, which runs weight by name."""
+
+    weight: float  # by default
+    sparse: bool = False  # whether it is paid with reward.kind=sparse too
+
+
+@runtime_checkable
+class RewardedGame(Protocol):
+    """A game whose rewards have components, in the last axis of `Decisions.reward` and `Results.reward`.
+
+    They are paid besides the returns, without their weights.
+    """
+
+    @property
+    def reward_components(self) -> Mapping[str, RewardComponent]:
+        """The components by name, in the order of the axis."""
+        ...
+
+
+def default_weights(game: Game) -> FloatArray | None:
+    """Return the default weights (component,) of a game's reward components; None if its rewards have none."""
+    if not isinstance(game, RewardedGame):
+        return None
+    return np.array([component.weight for component in game.reward_components.values()], dtype=np.float32)
 
 
 @runtime_checkable

@@ -40,9 +40,9 @@ class Trajectories:
     memory_row: IntArray  # (kept,) ascending rows whose memory state before the decision was kept
     memory: FloatArray  # (kept, state)
 
-    reward: FloatArray | None = (
-        None  # (decision,) that the game paid until the seat's next decision, besides the result
-    )
+    reward: FloatArray | None = None
+    """(decision,) that the game paid until the seat's next decision, besides the result; (decision, component) from a
+    game whose rewards have components, until they are weighted."""
     potential: FloatArray | None = None  # (decision,) for reward shaping
     final_potential: FloatArray | None = None  # (episode,) of the final view; 0 if terminated
     opponent_action: npt.NDArray[np.int16] | None = None  # (decision, part) classes of it, −1 where there is none

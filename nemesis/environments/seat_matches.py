@@ -22,12 +22,13 @@ from nemesis.core.game import (
     IntArray,
     MatchPool,
     Results,
+    default_weights,
     is_terminated,
 )
 from nemesis.core.masks import is_legal, pack_mask
 from nemesis.environments.illegal_actions import IllegalAction, illegal_action_error
 from nemesis.environments.opponents import OpenOpponent
-from nemesis.environments.spaces import final_rewards, view_type
+from nemesis.environments.spaces import final_rewards, paid, view_type
 from nemesis.play.players import Player, RandomPlayer
 
 NOT_ENDED = -1
@@ -57,6 +58,7 @@ class SeatMatches:
         """Play a seat, or with None seats 0 and 1 in turn, match by match."""
         self._game = game
         self._spec = game.spec
+        self._weights = default_weights(game)
         self._slots = slots
         self._seat = seat
         self._open_opponent = open_opponent
@@ -133,7 +135,7 @@ class SeatMatches:
         slot = results.slot
         seat = results.match % SIDES if self._seat is None else np.full(len(results), self._seat)
         lost = self._forfeited[slot] == results.match
-        earned = final_rewards(results, self._spec)[np.arange(len(results)), seat]
+        earned = final_rewards(results, self._spec, self._weights)[np.arange(len(results)), seat]
         self._final_reward[slot] = np.where(lost, -self._spec.utility_scale, earned)
         self._end_reason[slot] = np.where(lost, EndReason.FORFEIT, results.end_reason)
         self._final_view[slot] = self._view[slot]
@@ -150,7 +152,7 @@ class SeatMatches:
         ended = acting & (self._end_reason != NOT_ENDED)
         reward = np.zeros(self._slots)
         if own.reward is not None:
-            reward[slot] = np.where(self._match[slot] == own.match, own.reward.astype(np.float64), 0)
+            reward[slot] = np.where(self._match[slot] == own.match, paid(own.reward, self._weights), 0)
         reward[ended] = self._final_reward[ended]
         end_reason = np.where(ended, self._end_reason, NOT_ENDED)
         self._end_reason[ended] = NOT_ENDED

@@ -3,9 +3,19 @@
 import numpy as np
 import numpy.typing as npt
 
-from nemesis.core.game import Decisions, EndReason, Game, IntArray, MatchPool, Results, is_terminated, side_of
+from nemesis.core.game import (
+    Decisions,
+    EndReason,
+    Game,
+    IntArray,
+    MatchPool,
+    Results,
+    default_weights,
+    is_terminated,
+    side_of,
+)
 from nemesis.core.masks import unpack_mask
-from nemesis.environments.spaces import MASK_TYPE, final_rewards, view_type
+from nemesis.environments.spaces import MASK_TYPE, final_rewards, paid, view_type
 
 _NO_ACTIONS = np.zeros(0, dtype=np.int64)
 
@@ -16,6 +26,7 @@ class SingleMatch:
     def __init__(self, game: Game) -> None:
         self._game = game
         self._spec = spec = game.spec
+        self._weights = default_weights(game)
         self._generator = np.random.default_rng()
         self._pool: MatchPool | None = None
         self._next: Decisions | None = None  # of the match after the current one, which has ended in the pool
@@ -88,12 +99,12 @@ class SingleMatch:
         self.mask[decisions.seat] = unpack_mask(decisions.mask, self._spec.actions)
         self.reward[:] = 0
         if decisions.reward is not None:
-            self.reward[decisions.seat] = decisions.reward.astype(np.float64)
+            self.reward[decisions.seat] = paid(decisions.reward, self._weights)
 
     def _end(self, results: Results) -> None:
         self._rest()
         first = results.at(np.zeros(1, dtype=np.int64))  # those after it are matches that were voided at once
-        self.reward[:] = final_rewards(first, self._spec)[0]
+        self.reward[:] = final_rewards(first, self._spec, self._weights)[0]
         self.end_reason = EndReason(int(first.end_reason[0]))
         self.terminated = bool(is_terminated(first.end_reason)[0])
         if first.final is not None:

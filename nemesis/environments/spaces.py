@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Discrete
 
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
-from nemesis.core.game import Game, GameSpec, Results, is_counted, is_terminated, side_of
+from nemesis.core.game import FloatArray, Game, GameSpec, Results, is_counted, is_terminated, side_of
 from nemesis.games import family_of, open_game
 from nemesis.games.config import GameConfig
 
@@ -51,16 +51,21 @@ def action_space(spec: GameSpec) -> "Discrete[np.int64]":
     return Discrete(spec.actions)
 
 
-def final_rewards(results: Results, spec: GameSpec) -> npt.NDArray[np.float64]:
+def paid(reward: FloatArray, weights: FloatArray | None) -> npt.NDArray[np.float64]:
+    """Return rewards (…,) as they are, or the sum of components (…, component) with weights (component,)."""
+    return (reward if weights is None else reward @ weights).astype(np.float64)
+
+
+def final_rewards(results: Results, spec: GameSpec, weights: FloatArray | None) -> npt.NDArray[np.float64]:
     """Return what the seats get when matches end: (m, seat).
 
     That is the return of the seat's side in a match that ended by the rules, and the game's own rewards since the
-    seat's last decision, unless the match is voided.
+    seat's last decision, unless the match is voided. Weights (component,) are those of reward components, if any.
     """
     returns = results.returns[:, side_of(np.arange(spec.seats))]
     total = np.where(is_terminated(results.end_reason)[:, None], returns, 0).astype(np.float64)
     if results.reward is not None:
-        total += np.where(is_counted(results.end_reason)[:, None], results.reward, 0)
+        total += np.where(is_counted(results.end_reason)[:, None], paid(results.reward, weights), 0)
     return total
 
 

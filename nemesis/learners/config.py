@@ -1,6 +1,6 @@
 """The settings of learners and of rewards. Nothing here imports torch, so that configs are validated at once."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -154,16 +154,22 @@ class OfflineConfig(BehaviourCloningConfig):
 
 
 class RewardConfig(Settings):
-    """What is rewarded: the result only, or also how far a seat is ahead."""
+    """What is rewarded: the result only, or also what a seat does and how far it is ahead."""
 
     kind: Literal["sparse", "dense", "hybrid"] = Field(
-        "sparse", description="no shaping; shaping throughout; or shaping scaled by dense_weight"
+        "sparse",
+        description="the result and sparse reward components; also the dense ones and shaping by potentials; or these "
+        "scaled by dense_weight",
     )
     dense_weight: Schedule = Field(
-        Schedule(start=1.0, end=0.0), description="hybrid: weight of the shaping, a number or a schedule"
+        Schedule(start=1.0, end=0.0),
+        description="hybrid: weight of dense components and shaping, a number or a schedule",
     )
-    weights: dict[str, Annotated[float, Field(ge=0)]] = Field(
+    weights: dict[str, Schedule] = Field(
         {},
-        description="weights of the game's potentials by name, the others keep their default weights; and of functions "
-        "of your own as module:attribute, view (n, view) → potential (n,)",
+        description="weights of the game's reward components and potentials by name, the others keep their default "
+        "weights; and of potentials of your own as module:attribute, view (n, view) → potential (n,)",
+    )
+    scale: Literal["none", "running"] = Field(
+        "none", description="running: results and rewards are divided by the running standard deviation of returns"
     )

@@ -34,7 +34,7 @@ class Assembled:
     seat: IntArray  # (episode,)
     returns: FloatArray  # (episode,) of the seat's side; 0 where the episode is not terminated
     terminated: BoolArray  # (episode,)
-    reward: FloatArray | None  # (decision,) paid until the seat's next decision; None if the game pays none
+    reward: FloatArray | None  # (decision,) or (decision, component) paid until the seat's next decision
     final: Mapping[str, npt.NDArray[Any]] | None  # (episode, …) `view` and `value` after the last decision, where known
 
     @property
@@ -115,7 +115,7 @@ class EpisodeAssembler:
         if "received" not in steps:
             return None
         received = steps["received"]
-        reward = np.zeros(len(order.row), dtype=np.float32)
+        reward = np.zeros((len(order.row), *received.shape[1:]), dtype=np.float32)
         followed = order.next_row >= 0
         reward[followed] = received[order.next_row[followed]]
         if ended.reward is not None and not followed.all():

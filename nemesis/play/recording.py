@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nemesis.core.game import Decisions, FloatArray, Game, MatchPool, Results
+from nemesis.core.game import Decisions, FloatArray, Game, MatchPool, Results, default_weights
 from nemesis.data.episodes import Episodes
 from nemesis.data.writer import DatasetWriter
 from nemesis.play.assembler import Assembled, Columns, EpisodeAssembler
@@ -17,6 +17,7 @@ class Recorder:
     def __init__(self, game: Game, writer: DatasetWriter, name: str, slots: int) -> None:
         """Match n becomes the battle `name-n` of the dataset."""
         self._scale = game.spec.utility_scale
+        self._weights = default_weights(game)
         self._writer = writer
         self._name = name
         self._ticks = np.zeros(slots, dtype=np.int32)  # decisions so far in the match
@@ -87,6 +88,7 @@ class Recorder:
         """Return the reward of each decision, the result at the last one of each episode."""
         reward = np.zeros(assembled.offsets[-1], dtype=np.float32)
         if assembled.reward is not None:
-            reward += assembled.reward / np.float32(self._scale)
+            paid = assembled.reward if self._weights is None else assembled.reward @ self._weights
+            reward += paid / np.float32(self._scale)
         reward[assembled.offsets[1:] - 1] += result
         return reward

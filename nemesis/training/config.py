@@ -233,6 +233,8 @@ class RunConfig(GameConfig):
                 raise ValueError(f"learner.form=reward leads to {reason}")
             if self.reward.kind != "sparse":
                 raise ValueError(f"reward.kind={self.reward.kind} leads to {reason}")
+            if self.reward.scale != "none":
+                raise ValueError(f"reward.scale={self.reward.scale} leads to {reason}")
         return self
 
 

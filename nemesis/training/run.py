@@ -75,7 +75,7 @@ class Run:
         self._imports: ImportPermission = allow_imports or frozenset(config.imports())
         self.device = choose_device(config.device)
         self.game = config.open_game()
-        self.shaping = RewardShaping(config.reward, self.game)
+        self.shaping = RewardShaping(config.reward, self.game, getattr(config.learner, "discount", 1.0))
         weights, matches, _, minibatches, ratings = (
             int(seed.generate_state(1)[0]) for seed in np.random.SeedSequence(config.seed).spawn(5)
         )
@@ -115,16 +115,18 @@ class Run:
         self.intact = True
         progress = self.update / config.updates
         played = experience.episodes[MAIN]
-        if played.reward is not None and config.policy.value == "categorical":
+        rewarded = self.shaping.shape(self._fresh(played), progress)
+        trajectories = rewarded.trajectories
+        if trajectories.reward is not None and config.policy.value == "categorical":
             raise UserError(
                 f"{self.game.spec.name} pays rewards per decision, and a categorical value covers returns from −1 to 1 "
                 "only; use policy.value=scalar."
             )
-        trajectories = self.shaping.shape(self._fresh(played), progress)
         shaped = perf_counter()
         report("Learning")
         self.intact = False
         metrics = self.learner.update(trajectories, progress)
+        self.shaping.scale = rewarded.scale
         learned = perf_counter()
         self.clock.learn += learned - shaped
         self.learned += int(add_up(torch.tensor(trajectories.decisions, device=self.device)))
@@ -150,6 +152,7 @@ class Run:
             "collection/stale": float(played.decisions - trajectories.decisions),
             "collection/episode_length": trajectories.decisions / trajectories.episodes,
             "collection/staleness": staleness,
+            **rewarded.metrics,
             **self.source.metrics,
         }
 
@@ -214,6 +217,7 @@ class Run:
                 "learned": self.learned,
                 "files": sorted(files),
                 "matches": counts.matches,
+                "reward": self.shaping.state(),
                 "random": generators_rest,
                 **{name: tree for name, (_, tree) in flat.items()},
             },
@@ -242,6 +246,7 @@ class Run:
         learner["optimiser"] = tree("optimiser")
         learner["average"]["weights"] = checkpoint.tensors("average")
         self.learner.restore(learner)
+        self.shaping.restore(state.get("reward"))
         self.matchmaker.restore(tree("matchmaker"))
         self.source.restore(tree("source"))
         if state["pending"]:

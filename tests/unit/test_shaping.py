@@ -31,7 +31,7 @@ def duels() -> Trajectories:
 
 
 def potential(trajectories: Trajectories, progress: float = 0.0, **settings: object) -> np.ndarray | None:
-    return RewardShaping(config(**settings), Duel()).shape(trajectories, progress).potential
+    return RewardShaping(config(**settings), Duel()).shape(trajectories, progress).trajectories.potential
 
 
 def test_by_default_there_is_no_shaping(duels: Trajectories):
@@ -57,7 +57,7 @@ def test_dense_stays_and_hybrid_fades_into_sparse(duels: Trajectories):
 
 
 def test_the_rewards_of_an_episode_add_up_to_its_result_less_the_first_potential(duels: Trajectories):
-    shaped = RewardShaping(config(kind="dense"), Duel()).shape(duels, 0.0)
+    shaped = RewardShaping(config(kind="dense"), Duel()).shape(duels, 0.0).trajectories
     sums = np.add.reduceat(rewards_of(shaped, 1.0), duels.offsets[:-1])
     np.testing.assert_allclose(sums, duels.result - shaped.potential[duels.offsets[:-1]], atol=1e-6)
     assert not np.array_equal(rewards_of(shaped, 1.0), terminal_rewards(duels))
@@ -67,18 +67,18 @@ def test_episodes_that_go_on_have_a_final_potential(duels: Trajectories):
     terminated = np.arange(duels.episodes) % 2 == 0
     final_view = np.tile(np.array([6, 2, 1, 0], dtype=duels.view.dtype), (duels.episodes, 1))
     segments = replace(duels, terminated=terminated, final_view=final_view)
-    shaped = RewardShaping(config(kind="dense"), Duel()).shape(segments, 0.0)
+    shaped = RewardShaping(config(kind="dense"), Duel()).shape(segments, 0.0).trajectories
     expected = np.where(terminated, 0.0, 0.5 * (6 - 2) / HIT_POINTS)
     np.testing.assert_allclose(shaped.final_potential, expected, atol=1e-6)
     assert shaped.final_potential.dtype == np.float32
-    assert RewardShaping(config(kind="dense"), Duel()).shape(duels, 0.0).final_potential is None
+    assert RewardShaping(config(kind="dense"), Duel()).shape(duels, 0.0).trajectories.final_potential is None
     sums = np.add.reduceat(rewards_of(shaped, 1.0), duels.offsets[:-1])
     result = np.where(terminated, duels.result, 0.0)
     np.testing.assert_allclose(sums, result + expected - shaped.potential[duels.offsets[:-1]], atol=1e-6)
 
 
 def test_a_game_without_potentials_is_refused():
-    sentence = r"reward.kind=dense needs potentials, and openspiel:kuhn_poker has none; use"
+    sentence = r"reward.kind=dense needs reward components or potentials, and openspiel:kuhn_poker has none; use"
     with pytest.raises(UserError, match=sentence):
         RewardShaping(config(kind="dense"), opened(KUHN))
     RewardShaping(config(kind="sparse"), opened(KUHN))
@@ -87,7 +87,7 @@ def test_a_game_without_potentials_is_refused():
 def test_an_unknown_potential_is_refused_with_those_that_there_are():
     with pytest.raises(
         UserError,
-        match=r"^reward.weights.hit_points is not a potential of duel:plain; its potentials are hp, round, and a",
+        match=r"^reward.weights.hit_points is not a reward of duel:plain; it has hp, round, and a potential",
     ):
         RewardShaping(config(kind="dense", weights={"hit_points": 1}), Duel())
 
@@ -97,7 +97,8 @@ def test_an_unknown_potential_is_refused_with_those_that_there_are():
     [
         (
             ["reward.weights.hp=-1"],
-            'reward.weights must be a group of settings, each a number of at least 0, not {"hp": -1}.',
+            "reward.weights must be a group of settings, each a number of at least 0, or a schedule of start, end, "
+            'shape, warmup, not {"hp": -1}.',
         ),
         (
             ["reward.kind=hybrid", "policy.value=categorical"],
@@ -124,7 +125,7 @@ def strikes(kind: str, updates: int) -> float:
     collector = build_collector(game, policy, slots=40)
     rewards = RewardShaping(config(kind=kind), game)
     for update in range(updates):
-        learner.update(rewards.shape(collector.collect(400, update), update / updates), update / updates)
+        learner.update(rewards.shape(collector.collect(400, update), update / updates).trajectories, update / updates)
     played = play(game, policy, 1000)
     free = played.view[:, 3] == 0
     return float((played.action[free] == 2).mean())

@@ -207,7 +207,7 @@ def test_evaluate_measures_chosen_opponents_and_saves_replays(
         ("evaluation.opponents=bald", "duel:plain has no opponent called 'bald'. It has random, timid, bold."),
         (
             "reward.weights.mp=1",
-            "reward.weights.mp is not a potential of duel:plain; its potentials are hp, round",
+            "reward.weights.mp is not a reward of duel:plain; it has hp, round",
         ),
     ],
 )
