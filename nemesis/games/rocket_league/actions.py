@@ -1,7 +1,7 @@
 """The 90 actions: combinations of the controller's inputs that are worth having, as bots of the community use them.
 
-On the ground a car throttles, steers, boosts and slides; in the air it turns about three axes, jumps, dodges and boosts.
-Combinations that do the same as another are left out.
+On the ground a car throttles, steers, boosts and slides. In the air it turns about three axes, jumps, dodges and
+boosts. Combinations that do the same as another are left out.
 """
 
 from itertools import product
@@ -30,3 +30,4 @@ def _table() -> FloatArray:
 
 
 ACTIONS = _table()  # (action, control)
+NEUTRAL = int(np.flatnonzero(~ACTIONS.any(axis=1))[0])  # no input at all

@@ -17,6 +17,7 @@ import numpy as np
 from nemesis.core.errors import UserError
 from nemesis.core.files import cache_folder
 from nemesis.games.rocket_league.arena import soccar
+from nemesis.games.rocket_league.arena.rocketsim import rocketsim
 
 _MODE = "soccar"  # the folder of a game mode that RocketSim looks for
 _INSTALLED = "rlgym.rocket_league"  # a package that has the game's own meshes
@@ -47,13 +48,12 @@ def use_meshes(meshes: Meshes) -> None:
     """Let RocketSim read the meshes, once per process."""
     global _used  # noqa: PLW0603  RocketSim's own state is global
     if _used is None:
-        import RocketSim  # noqa: PLC0415
-
-        RocketSim.init(str(meshes.folder))
+        rocketsim().init(str(meshes.folder))
         _used = meshes
     elif _used.hash != meshes.hash:
         raise UserError(
-            f"This process already uses the arena {_used}; RocketSim can read another one, {meshes}, only in a new process."
+            f"This process already uses the arena {_used}; RocketSim can read another one, {meshes}, only in a new "
+            "process."
         )
 
 

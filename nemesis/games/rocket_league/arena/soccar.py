@@ -1,8 +1,8 @@
 """The soccar arena as collision meshes, computed from its dimensions.
 
-The field is an octagon: two side walls, two back walls and four corner walls at 45°. Fillets join the walls to the floor
-and to the ceiling. The back walls open into the goals. RocketSim itself adds the planes of the floor and of the ceiling.
-Lengths are in unreal units (uu), as everywhere in Rocket League.
+The field is an octagon: two side walls, two back walls and four corner walls at 45°. Fillets join the walls to the
+floor and to the ceiling. The back walls open into the goals. RocketSim itself adds the planes of the floor and of the
+ceiling. Lengths are in unreal units (uu), as everywhere in Rocket League.
 """
 
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ def _wall(wall: int) -> Iterator[Points]:
     profile = _profile()
     left, right = _edge(wall - 1, profile), _edge(wall, profile)
     inward = np.array([*_NORMALS[wall], 0.0])
-    if wall % 4 != 2:  # noqa: PLR2004  not a back wall
+    if wall % 4 != 2:  # not a back wall
         yield _strip(left, right, inward)
         return
     end = -np.sign(inward[1])
@@ -113,7 +113,8 @@ def _facing(triangles: Points, inward: Points) -> Points:
     """Return triangles (n, 3, 3) whose normals point to the field, without those that have collapsed to a line."""
     normal = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
     turned = np.where((normal @ inward < 0)[:, None, None], triangles[:, [0, 2, 1]], triangles)
-    return turned[np.linalg.norm(normal, axis=1) > _SMALLEST_AREA]
+    facing: Points = turned[np.linalg.norm(normal, axis=1) > _SMALLEST_AREA]
+    return facing
 
 
 def _file(triangles: Points) -> bytes:
