@@ -1,9 +1,10 @@
 """Arenas of RocketSim that compute equal matches from equal starts and equal actions.
 
-What RocketSim computes depends on more than the state that it lets us set. It remembers contacts of earlier ticks: here
-a match starts after ticks without any contact. It goes through the cars in an order that follows from their addresses:
-here cars are made again until that order is the one of their seats. It lets demolished cars return at random places:
-here they return when and where the match says so. Then a match is the same, bit by bit, in any arena of any process.
+What RocketSim computes depends on more than the state that it lets us set. It remembers contacts, and the forces and
+the friction of wheels: here a match starts after ticks in the air, on the ground and in the air again, which make them
+equal. It goes through the cars in an order that follows from their addresses: here cars are made again until that order
+is the one of their seats. It lets demolished cars return at random places: here they return when and where the match
+says so. Then a match is the same, bit by bit, in any arena of any process.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,8 @@ from nemesis.games.rocket_league.actions import ACTIONS
 from nemesis.games.rocket_league.state import CAR_START, Start
 
 _NEVER = 1e5  # seconds
-_SETTLING = 2  # ticks without contacts before a match
+_SETTLING = (1000.0, 17.0, 1000.0)  # heights of cars at rest before a match: in the air, on the ground, in the air
+_SETTLING_TICKS = 2  # at each
 _MOST_TRIES = 500  # to make cars in the right order; about half of them succeed
 _BALL_APART = np.array([0, -1000, 1000, 0, 0, 0, 0, 0, 0], dtype=np.float32)
 
@@ -73,8 +75,9 @@ class Arena(NamedTuple):
 
     def begin(self, start: Start) -> None:
         """Set the state that a match starts from."""
-        self._set(Start(_BALL_APART, _apart(len(self.cars))))
-        self.arena.step(_SETTLING)
+        for height in _SETTLING:
+            self._set(Start(_BALL_APART, _apart(len(self.cars), height)))
+            self.arena.step(_SETTLING_TICKS)
         self._set(start)
         full = rocketsim().BoostPadState()
         for pad in self.arena.get_boost_pads():
@@ -111,10 +114,10 @@ class Arena(NamedTuple):
         return order
 
 
-def _apart(cars: int) -> FloatArray:
-    """Return cars (seat, 17) in the air, without boost, that touch nothing."""
+def _apart(cars: int, height: float = _SETTLING[0]) -> FloatArray:
+    """Return cars (seat, 17) at rest, without boost, that do not touch each other."""
     rows = np.zeros((cars, CAR_START), dtype=np.float32)
-    rows[:, 0], rows[:, 1], rows[:, 2] = 500 * np.arange(cars) - 1250, 1000, 1000
+    rows[:, 0], rows[:, 1], rows[:, 2] = 500 * np.arange(cars) - 1250, 1000, height
     rows[:, 9], rows[:, 14] = 1, 1  # forward is +x, up is +z
     return rows
 
