@@ -87,6 +87,8 @@ class GameSpec:
     view_bytes: int  # of one number of a view
     view_version: str  # of the view record: a policy reads the version that it was trained on, and no other
     seats: int = SIDES  # the most that a match uses
+    same_policies: tuple[str, ...] = ()  # names of other games whose policies play this one too
+    world: str = ""  # where matches are simulated, if a game has several worlds; policies of another one play anyway
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,15 +79,14 @@ def open_entrants(
         for name in names
         if _remote(name, remote_players) is None and is_policy(name)
     ]
-    for saved in policies:
-        game = game or saved.game
-        if saved.game != game:
-            raise UserError(f"{saved.path} plays {saved.game}, not {game}.")
+    game = game or next((saved.game for saved in policies), None)
     _check_options(options, policies)
     if game is None:
         raise UserError("Name the game with --game FAMILY:GAME; none of the players determines it.")
     config = _common_settings(policies, overrides)
     opened = build_config(GameConfig, {**config, "game": game}, overrides).open_game()
+    for saved in policies:
+        saved.check(opened)
     for name in names:
         if remote := _remote(name, remote_players):
             remote.check(opened, name)
@@ -111,7 +110,7 @@ def _check_options(options: PlayOptions, policies: Sequence[SavedPolicy]) -> Non
 
 def _common_settings(policies: Sequence[SavedPolicy], overrides: Sequence[str]) -> dict[str, Any]:
     """Return the settings of the game that all runs have; a file has none."""
-    decided = set(override_paths(overrides))
+    decided = {"game", *override_paths(overrides)}
     common: dict[str, Any] = {}
     first: SavedPolicy | None = None
     for saved in policies:
@@ -148,7 +147,8 @@ def _differences(ours: Mapping[str, Any], theirs: Mapping[str, Any], above: str 
 def _is_technical(path: str) -> bool:
     """Return whether a setting does not affect the matches."""
     family, _, name = path.partition(".")
-    return name in getattr(family_settings().get(family), "technical", ())
+    technical = getattr(family_settings().get(family), "technical", ())
+    return any(f"{name}.".startswith(f"{one}.") for one in technical)
 
 
 def _remote(name: str, remote_players: Sequence[RemotePlayers]) -> RemotePlayers | None:

@@ -41,6 +41,13 @@ class _GameConfig(Settings):
         settings = {name: getattr(self, name) for name in family_settings()}
         return open_game(self.game, settings, self.game_settings)
 
+    def pinned(self) -> Self:
+        """Return these settings with what they stand for on this machine, as a new run stores them."""
+        family = family_of(self.game)
+        if family is None or family.pin is None:
+            return self
+        return self.model_copy(update={family.name: import_attribute(family.pin)(getattr(self, family.name))})
+
     def imports(self) -> list[str]:
         """Return the names of code that these settings import."""
         return [self.game] if is_imported(self.game) else []

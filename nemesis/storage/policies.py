@@ -4,6 +4,7 @@
 record and the shape of every tensor before it loads them, and says in a sentence what does not fit.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,8 @@ from nemesis.storage.checkpoints import Checkpoint, CheckpointError, checkpoint_
 from nemesis.storage.policy_files import SUFFIX, read_header, read_weights
 from nemesis.storage.run_directory import RunDirectory
 
+_log = logging.getLogger(__name__)
+
 SHIPPED = "shipped:"  # before the name of a policy that comes with Nemesis
 _SHIPPED_FOLDER = Path(__file__).parent.parent / "shipped"
 
@@ -43,6 +46,7 @@ class SavedPolicy:
     path: Path
     game: str
     view_version: str
+    world: str  # in which it was trained, if its game has several
     policy: PolicyConfig
     style: PlayStyle
     config: Mapping[str, Any] | None  # of the run that trained it, where that is known
@@ -78,13 +82,15 @@ class SavedPolicy:
     def check(self, game: Game) -> None:
         """Raise unless the policy can play the game here."""
         spec = game.spec
-        if self.game != spec.name:
+        if self.game not in (spec.name, *spec.same_policies):
             raise UserError(f"{self.path} plays {self.game}, not {spec.name}.")
         if self.view_version != spec.view_version:
             raise UserError(
                 f"{self.path} reads another version of the view record of {spec.name} than this version of Nemesis "
                 "writes; train it again, or use the version of Nemesis that it was trained with."
             )
+        if self.world and self.world != spec.world:
+            _log.warning("%s was trained in %s, and plays in %s here.", self.path, self.world, spec.world)
 
     def _weights(self, weights: Weights) -> dict[str, Tensor]:
         if self.checkpoint is None:
@@ -104,6 +110,7 @@ def find_policy(name: str | Path, *, allow_imports: ImportPermission = False) ->
         path=path,
         game=header.game,
         view_version=header.view_version,
+        world=header.world,
         policy=header.policy,
         style=header.style,
         config=config if isinstance(config, dict) else None,
@@ -128,6 +135,7 @@ def from_checkpoint(checkpoint: Checkpoint, *, allow_imports: ImportPermission =
         path=checkpoint.path,
         game=str(config["game"]),
         view_version=view_version,
+        world=str(state.get("world", "")),
         policy=policy,
         style=DEFAULT_STYLE,
         config=config,

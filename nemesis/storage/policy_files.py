@@ -33,6 +33,7 @@ class PolicyHeader:
 
     game: str
     view_version: str
+    world: str
     policy: PolicyConfig
     style: PlayStyle  # in which it plays unless another is asked for
     about: dict[str, Any]  # how it was made
@@ -52,6 +53,7 @@ def save_policy(
         "format": FORMAT,
         "game": spec.name,
         "view_version": spec.view_version,
+        "world": spec.world,
         "policy": config.model_dump(mode="json", exclude={"init", "init_parts"}),
         "style": asdict(style),
         "about": about,
@@ -79,6 +81,7 @@ def read_header(path: Path) -> PolicyHeader:
         return PolicyHeader(
             game=str(header["game"]),
             view_version=str(header["view_version"]),
+            world=str(header.get("world", "")),
             policy=policy,
             style=style,
             about=dict(header["about"]),

@@ -212,6 +212,7 @@ class Run:
             },
             {
                 "view_version": self.game.spec.view_version,
+                "world": self.game.spec.world,
                 "learning_rate": self.config.learner.learning_rate.at(progress),
                 "decisions": counts.decisions,
                 "learned": self.learned,

@@ -7,4 +7,5 @@ FAMILY = Family(
     example="1v1",
     open_game="nemesis.games.rocket_league.game:open_game",
     settings="nemesis.games.rocket_league.settings:RocketLeagueSettings",
+    pin="nemesis.games.rocket_league.game:pin",
 )

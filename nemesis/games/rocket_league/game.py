@@ -32,7 +32,13 @@ class RocketLeagueGame:
     @cached_property
     def meshes(self) -> Meshes:
         """The collision meshes of its arena."""
-        return find_meshes(self._settings.meshes)
+        meshes, arena = find_meshes(self._settings.meshes), self._settings.arena
+        if arena is not None and arena != meshes.hash:
+            raise UserError(
+                f"These matches take place in the arena {arena}, but the collision meshes here are {meshes}; name the "
+                "folder of the others with rocket_league.meshes, or play in these with rocket_league.arena=null."
+            )
+        return meshes
 
     @cached_property
     def spec(self) -> GameSpec:
@@ -44,6 +50,8 @@ class RocketLeagueGame:
             view_bytes=4,
             view_version=VERSION,
             seats=SIDES * int(1 + np.flatnonzero(self._shares)[-1]),
+            same_policies=tuple(f"rocket_league:{name}" for name in (*SIZES, MIXED) if name != self._name),
+            world=f"the arena {self.meshes}",
         )
 
     @property
@@ -70,6 +78,11 @@ class RocketLeagueGame:
     def _pool(self, start: resets.DrawStart, slots: int, seed: int, *, paired: bool = False) -> RocketLeaguePool:
         use_meshes(self.meshes)
         return RocketLeaguePool(Matches(self._shares, start, self.spec.seats, paired), self._settings, slots, seed)
+
+
+def pin(settings: RocketLeagueSettings) -> RocketLeagueSettings:
+    """Return the settings with the hash of the collision meshes that they stand for here."""
+    return settings.model_copy(update={"arena": RocketLeagueGame(MIXED, settings).meshes.hash})
 
 
 def open_game(name: str, settings: RocketLeagueSettings | None = None) -> RocketLeagueGame:

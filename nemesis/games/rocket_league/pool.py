@@ -133,7 +133,7 @@ class RocketLeaguePool:
             "ended_slot": ended.slot,
             "ended_returns": ended.returns,
             "ended_reason": ended.end_reason,
-            "ended_reward": ended.reward,
+            "ended_reward": self._reward[:0] if ended.reward is None else ended.reward,
             "final_match": final.match,
             "final_slot": final.slot,
             "final_seat": final.seat,

@@ -22,15 +22,17 @@ class StartsConfig(Settings):
 class RocketLeagueSettings(Settings):
     """How matches are simulated, how they start and end, and how cars share rewards."""
 
-    may_change: ClassVar[tuple[str, ...]] = ("meshes",)
+    may_change: ClassVar[tuple[str, ...]] = ("meshes", "arena")
+    technical: ClassVar[tuple[str, ...]] = ("meshes", "starts", "states", "team_spirit", "zero_sum")
+    """Settings that do not affect scored matches, which start with kick-offs."""
 
     meshes: str | None = Field(
         None,
-        description="folder of collision meshes; null takes those of an installed rlgym-rocket-league, else computed "
-        "ones",
+        description="folder of collision meshes, or computed; null takes those of an installed rlgym-rocket-league, "
+        "else computed ones",
     )
     arena: str | None = Field(
-        None, description="hash of the collision meshes, which a new run stores; others are then refused"
+        None, description="hash of the collision meshes, which a new run stores; it then refuses others"
     )
     tick_skip: int = Field(
         8, ge=1, le=120, description="physics ticks (120 per second) for which an action is repeated"

@@ -19,6 +19,7 @@ from nemesis.core.files import cache_folder
 from nemesis.games.rocket_league.arena import soccar
 from nemesis.games.rocket_league.arena.rocketsim import rocketsim
 
+COMPUTED = "computed"
 _MODE = "soccar"  # the folder of a game mode that RocketSim looks for
 _INSTALLED = "rlgym.rocket_league"  # a package that has the game's own meshes
 _HEADER = np.dtype("<i4").itemsize * 2
@@ -37,11 +38,11 @@ class Meshes:
 
 
 def find_meshes(path: str | None = None) -> Meshes:
-    """Return the meshes of a path; without one, those of an installed package, else computed ones."""
-    if path is not None:
-        return _read(path, _given(Path(path)))
-    installed = _installed()
-    return _read(_INSTALLED, installed) if installed else _computed()
+    """Return the meshes of a path, or computed ones; without a path, those of an installed package if there is one."""
+    installed = _installed() if path is None else None
+    if installed is not None:
+        return _read(_INSTALLED, installed)
+    return _computed() if path in {None, COMPUTED} else _read(path, _given(Path(path)))
 
 
 def use_meshes(meshes: Meshes) -> None:
@@ -67,7 +68,7 @@ def _given(path: Path) -> Path:
     if path.name == _MODE and path.is_dir():
         return path.parent
     problem = "has no folder 'soccar' with collision meshes" if path.is_dir() else "is not a folder"
-    raise UserError(f"rocket_league.meshes={path} {problem}; leave it out to play in the computed arena.")
+    raise UserError(f"rocket_league.meshes={path} {problem}; leave it out, or set it to {COMPUTED}.")
 
 
 @cache
@@ -95,7 +96,7 @@ def _computed() -> Meshes:
                 Path(temporary, _MODE, name).write_bytes(content)
             with suppress(OSError):  # another process was faster
                 Path(temporary).rename(folder)
-    return _read("computed", folder)
+    return _read(COMPUTED, folder)
 
 
 def _read(source: str, folder: Path) -> Meshes:

@@ -51,13 +51,13 @@ class RocketLeagueEncoder(nn.Module):
 
     def forward(self, view: Tensor) -> tuple[Tensor, None]:
         leading, view = view.shape[:-1], view.reshape(-1, view.shape[-1]).float()
-        cars = view[:, CARS_AT:PADS_AT].unflatten(1, (PLACES, CAR_SIZE))
+        cars = view[:, CARS_AT:PADS_AT].reshape(-1, PLACES, CAR_SIZE)
         car = cars[:, :1]  # (n, 1, field)
         # Places that are empty in the whole batch, four of five in 1v1, cost nothing.
         taken = cars[:, 1:, 0].any(dim=0).nonzero()[:, 0]
         vector = self.own(self._own_features(view, car))
         vector = relu(vector + self._attend(relu(vector), self._other_features(view, car, cars, taken), cars, taken))
-        return vector.unflatten(0, leading), None
+        return vector.reshape(*leading, -1), None
 
     def _own_features(self, view: Tensor, car: Tensor) -> Tensor:
         """Return what describes the own car, the ball and the goals: (n, feature)."""
@@ -78,13 +78,12 @@ class RocketLeagueEncoder(nn.Module):
 
     def _attend(self, own: Tensor, features: Tensor, cars: Tensor, taken: Tensor) -> Tensor:
         """Return what the own car (n, width) attends to in other cars (n, other, feature): (n, width)."""
-        other = relu(self.other(features)).unflatten(-1, (_HEADS, -1))  # (n, other, head, …)
-        query = self.query(own).unflatten(-1, (_HEADS, -1))
-        key = self.key(other.flatten(2)).unflatten(-1, (_HEADS, -1))
+        other = relu(self.other(features))  # (n, other, width)
+        query, key, value = (_by_head(one) for one in (self.query(own), self.key(other), other))
         score = torch.einsum("nhd,nohd->nho", query, key) / key.shape[-1] ** 0.5
         present = cars[:, 1 + taken, 0] > 0
         weight = torch.where(present[:, None], score, _ABSENT).softmax(dim=-1)
-        attended: Tensor = self.attended(torch.einsum("nho,nohd->nhd", weight, other).flatten(1))
+        attended: Tensor = self.attended(torch.einsum("nho,nohd->nhd", weight, value).flatten(1))
         return attended
 
 
@@ -100,6 +99,10 @@ class RocketLeagueActionHead(nn.Module):
     def forward(self, features: Tensor, context: None) -> Tensor:  # noqa: ARG002 (the interface of all action heads)
         logits: Tensor = self.linear(features)
         return logits
+
+
+def _by_head(vector: Tensor) -> Tensor:
+    return vector.reshape(*vector.shape[:-1], _HEADS, -1)
 
 
 def _ball(view: Tensor) -> tuple[Tensor, Tensor]:
