@@ -17,8 +17,8 @@ from benchmarks.report import Row, option_parser, print_table, run, write_figure
 from nemesis.core.config import build_config
 from nemesis.core.game import Game
 from nemesis.play.matches import Score, play
-from nemesis.play.players import PolicyPlayer
-from nemesis.play.policy_players import PlayOptions, open_policy_player
+from nemesis.play.play_options import PlayOptions
+from nemesis.play.policy_players import PolicyPlayer, open_policy_player
 from nemesis.play.scripted import open_opponent, opponent_names
 from nemesis.policies.play_style import PlayStyle
 from nemesis.population.league import open_league

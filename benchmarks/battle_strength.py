@@ -19,7 +19,8 @@ from nemesis.deploy.pokemon.server_matches import SLOTS, MatchSeries, play_on_se
 from nemesis.games.pokemon.formats import find_format
 from nemesis.games.pokemon.game import PokemonGame
 from nemesis.games.pokemon.settings import PokemonSettings
-from nemesis.play.policy_players import PlayOptions, open_policy_player
+from nemesis.play.play_options import PlayOptions
+from nemesis.play.policy_players import open_policy_player
 from nemesis.policies.play_style import PlayStyle
 from nemesis.storage.policies import SHIPPED
 

@@ -43,7 +43,7 @@ from nemesis.learners.config import PPOConfig, RNaDConfig
 from nemesis.learners.ppo import PPO
 from nemesis.learners.rnad import RNaD
 from nemesis.play.config import CollectionConfig
-from nemesis.play.players import PolicyPlayer
+from nemesis.play.policy_players import PolicyPlayer
 from nemesis.policies.config import PolicyConfig, dimensions
 from nemesis.policies.policy import Policy, parameter_count
 from nemesis.training.config import RunConfig

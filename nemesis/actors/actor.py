@@ -25,8 +25,8 @@ from nemesis.play.collector import Collector
 from nemesis.play.config import PlaySettings
 from nemesis.play.experience import Clock, PlayCounts
 from nemesis.play.pairings import Outcomes, Pairings, PlayerSource
-from nemesis.play.players import Choices, LearningPlayer, PolicyPlayer
-from nemesis.play.policy_players import frozen_players
+from nemesis.play.players import Choices, LearningPlayer
+from nemesis.play.policy_players import PolicyPlayer, frozen_players
 from nemesis.play.seating import OpenPlayer, open_seating
 from nemesis.policies.build import build_policy
 from nemesis.policies.policy import Policy

@@ -23,7 +23,8 @@ from nemesis.core.game import Decisions, FloatArray, Game, IntArray
 from nemesis.core.masks import packed_size
 from nemesis.play.config import PlaySettings
 from nemesis.play.pairings import PlayerSource
-from nemesis.play.players import Choices, PolicyPlayer
+from nemesis.play.players import Choices
+from nemesis.play.policy_players import PolicyPlayer
 from nemesis.policies.build import build_policy, choose_device
 from nemesis.policies.play_style import DEFAULT_STYLE
 from nemesis.storage.policies import find_policy

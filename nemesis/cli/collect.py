@@ -45,20 +45,21 @@ def collect(
     log_at(log_level)
     report(f"Opening {player}")
     check_minimum(seed=(seed, 0), matches=(matches, 1))
-    report("Importing PyTorch")
-    import torch
-
     from nemesis.evaluation import dataset_collection
     from nemesis.evaluation.entrants import open_entrants
-    from nemesis.play.policy_players import PlayOptions
+    from nemesis.play.play_options import PlayOptions
     from nemesis.policies.play_style import PlayStyle
     from nemesis.storage.policies import DEFAULT_WEIGHTS
 
-    torch.set_num_threads(1)
     names, settings = split_settings(others)
     style = PlayStyle.from_options(temperature, top_p)
     options = PlayOptions(style, weights="last" if last else DEFAULT_WEIGHTS, allow_imports=allow_imports)
     entrants = open_entrants([player, *names], game, settings, options, remote_players())
+    dataset_collection.check_collection(entrants, out, add=add)
+    report("Importing PyTorch")
+    import torch
+
+    torch.set_num_threads(1)
     card = dataset_collection.collect(
         entrants,
         out,

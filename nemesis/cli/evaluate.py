@@ -3,6 +3,7 @@
 # ruff: noqa: PLC0415 (torch is slow to import, so what needs it is imported when the command runs)
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
@@ -24,7 +25,7 @@ from nemesis.core.progress import report
 
 if TYPE_CHECKING:
     from nemesis.evaluation.entrants import Entrants
-    from nemesis.play.policy_players import PlayOptions
+    from nemesis.play.play_options import PlayOptions
 
 _FOR_SEVERAL = (
     "--game, --temperature, --top-p, --ensemble, --last and --folder are for several players; list them as players."
@@ -80,13 +81,12 @@ def evaluate(
     """
     log_at(log_level)
     report(f"Opening {player}")
-    check_minimum(seed=(seed, 0), replays=(replays, 0), matches=(matches, 2))
+    check_minimum(seed=(seed, 0), replays=(replays, 0), matches=(matches, 2), ensemble=(ensemble, 1))
     if json:
         check_writable(json)
     opponents, settings = split_settings(others)
     if opponents and opponent:
         raise UserError("--opponent is for a single player; with several, list all of them as players.")
-    report("Importing PyTorch")
     result: _Result
     if not opponents and not _is_file(player):
         if game or last or (temperature, top_p, ensemble, folder) != (None, None, 1, None):
@@ -114,15 +114,19 @@ def _alone(
     settings: Sequence[str],
     allow_imports: bool,
 ) -> _Result:
+    from nemesis.evaluation.subject import open_subject
+
+    subject = open_subject(path, matches, opponents or None, settings, allow_imports=allow_imports)
+    report("Importing PyTorch")
     from nemesis.evaluation import strength
 
-    return strength.evaluate(path, seed, matches, opponents or None, replays, settings, allow_imports=allow_imports)
+    return strength.evaluate(subject, seed, replays)
 
 
 def _play_options(
     temperature: float | None, top_p: float | None, ensemble: int, last: bool, allow_imports: bool
 ) -> "PlayOptions":
-    from nemesis.play.policy_players import PlayOptions
+    from nemesis.play.play_options import PlayOptions
     from nemesis.policies.play_style import PlayStyle
     from nemesis.storage.policies import DEFAULT_WEIGHTS
 
@@ -138,22 +142,22 @@ def _open_entrants(
     options: "PlayOptions",
 ) -> "Entrants":
     """Open the entrants; a single policy file plays against the game's scripted opponents."""
-    import torch
-
     from nemesis.evaluation.entrants import open_entrants
     from nemesis.play.scripted import opponent_names
 
-    torch.set_num_threads(1)
     entrants = open_entrants(players, game, settings, options, remote_players())
     if len(players) > 1:
         return entrants
-    scripted = opponent_names(entrants.game, opponents or None)
-    return open_entrants([*players, *scripted], game, settings, options)
+    return replace(entrants, names=[*players, *opponent_names(entrants.game, opponents or None)])
 
 
 def _tournament(entrants: "Entrants", matches: int | None, replays: int, folder: Path, seed: int) -> _Result:
+    report("Importing PyTorch")
+    import torch
+
     from nemesis.evaluation import tournament
 
+    torch.set_num_threads(1)
     return tournament.run_tournament(
         entrants,
         matches=matches or tournament.MATCHES,

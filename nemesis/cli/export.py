@@ -37,7 +37,7 @@ def export(
         format: safetensors, or a format of the game family
         allow_imports: import the code that the run names as module:attribute
     """
-    report("Importing PyTorch")
+    report(f"Opening {run}")
     from nemesis.core.files import WriteError
     from nemesis.policies.play_style import PlayStyle
     from nemesis.storage.policies import DEFAULT_WEIGHTS, find_policy
@@ -51,6 +51,8 @@ def export(
         raise UserError(f"--last is for runs and checkpoints; {run} is a file, which has only one kind of weights.")
     weights = "last" if last else DEFAULT_WEIGHTS
     game = saved.game_config().open_game()
+    saved.check(game)
+    report("Importing PyTorch")
     policy = saved.load(game, weights)
     if exporter:
         try:

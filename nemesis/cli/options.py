@@ -13,6 +13,7 @@ from cyclopts import Parameter
 
 from nemesis.core.errors import UserError
 from nemesis.core.files import WriteError
+from nemesis.core.progress import WarningHandler
 
 if TYPE_CHECKING:
     from nemesis.core.replays import ReplayFamily
@@ -34,10 +35,10 @@ def log_at(level: LogLevel, *, shown: bool = True) -> None:
     if level is None:
         return
     _LOGGER.setLevel(level.upper())
-    if shown:
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
-        _LOGGER.addHandler(handler)
+    for handler in _LOGGER.handlers:
+        if shown and isinstance(handler, WarningHandler):
+            handler.setLevel(level.upper())
+            handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
 
 
 @contextmanager

@@ -4,6 +4,7 @@ On a terminal, it is one line that is replaced and finally removed. Elsewhere, i
 for each further one that takes longer than two seconds.
 """
 
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from threading import Lock
 from time import monotonic
 from typing import TextIO
 
-from nemesis.core.progress import Activity, Ticker, clear, listening
+from nemesis.core.progress import Activity, Ticker, clear, listening, warnings_shown
 
 _REDRAW = 0.1  # seconds between draws on a terminal
 _ELAPSED = 2.0  # seconds after which the time is shown
@@ -50,6 +51,12 @@ class StatusLine:
                 self._print(activity)
         if activity is not None and self._ticker is None:
             self._ticker = Ticker(self._patience / 2, self._tick)
+
+    def message(self, text: str) -> None:
+        """Show a permanent line above that of the activity."""
+        with self._lock:
+            self._erase()
+            self._write(f"{text}\n")
 
     def close(self) -> None:
         if self._ticker is not None:
@@ -107,13 +114,18 @@ class StatusLine:
 
 @contextmanager
 def status_line(stream: TextIO | None = None) -> Iterator[None]:
-    """Show the activities of a command until it ends."""
+    """Show the activities of a command until it ends, and the warnings of the log among them."""
     stream = stream or sys.stderr
     if stream is None:  # the process was started without one
         yield
         return
     line = StatusLine(stream)
-    with listening(line.show):
+
+    def warn(text: str) -> None:
+        if not any(isinstance(handler, logging.FileHandler) for handler in logging.getLogger("nemesis").handlers):
+            line.message(text)  # a run that is open has a log and a display of its own
+
+    with listening(line.show), warnings_shown(warn):
         try:
             yield
         finally:

@@ -37,12 +37,14 @@ def train(
     log_at(log_level, shown=False)
     report(f"Reading the settings of {preset}")
     config = resolve(preset, overrides)
+    run = run or Path("runs", f"{Path(preset).stem}-{datetime.now():%Y%m%d-%H%M%S}")
+    if not dry_run:
+        _check_new(run)
     report("Importing PyTorch")
     from nemesis.population.league import open_league
     from nemesis.training import loop
     from nemesis.training.run import Run
 
-    run = run or Path("runs", f"{Path(preset).stem}-{datetime.now():%Y%m%d-%H%M%S}")
     if dry_run:
         Run(config, run, open_league, allow_imports=allow_imports).close()
         output(resolved_yaml(config), end="")
@@ -83,6 +85,12 @@ def resume(
     loop.resume(
         run, overrides, open_matchmaker=open_league, checkpoint=checkpoint, new=new, allow_imports=allow_imports
     )
+
+
+def _check_new(run: Path) -> None:
+    from nemesis.storage.run_directory import RunDirectory
+
+    RunDirectory.check_new(run)
 
 
 def _check_overrides(run: Path, overrides: Sequence[str]) -> None:

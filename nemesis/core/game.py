@@ -51,12 +51,13 @@ class EndReason(IntEnum):
     TIME_LIMIT = 7  # cut off by a limit that is not part of the rules
 
 
-_TERMINATED = (EndReason.PLAYED, EndReason.TIE, EndReason.TURN_LIMIT)
+_TERMINATED = np.isin(range(len(EndReason)), (EndReason.PLAYED, EndReason.TIE, EndReason.TURN_LIMIT))  # (reason,)
 
 
 def is_terminated(end_reason: IntArray) -> BoolArray:
     """Return which matches (n,) ended by the rules."""
-    return np.isin(end_reason, _TERMINATED)
+    terminated: BoolArray = _TERMINATED[end_reason]
+    return terminated
 
 
 def is_truncated(end_reason: IntArray) -> BoolArray:

@@ -14,6 +14,10 @@ PackedMask: TypeAlias = npt.NDArray[np.uint8]
 _HIGHEST_BIT = np.uint8(7)
 
 
+class IllegalPositionError(ValueError):
+    """A seat has to decide but has no legal action."""
+
+
 def packed_size(actions: int) -> int:
     """Return the bytes of one packed mask."""
     return -(-actions // 8)
@@ -38,3 +42,15 @@ def is_legal(packed: PackedMask, action: npt.NDArray[np.integer]) -> npt.NDArray
     bit: npt.NDArray[np.uint8] = byte >> (_HIGHEST_BIT - (index & 7).astype(np.uint8)) & np.uint8(1)
     legal: npt.NDArray[np.bool_] = bit.astype(np.bool_) & inside
     return legal
+
+
+def check_mask(mask: npt.NDArray[np.bool_] | PackedMask, match: npt.NDArray[np.int64]) -> None:
+    """Raise unless every mask (n, action) or (n, byte) has a legal action; the error names the matches (n,)."""
+    possible = mask.any(axis=1)
+    if possible.all():
+        return
+    stuck = np.unique(match[~possible]).tolist()
+    names = ", ".join(str(name) for name in stuck[:10]) + (f" and {len(stuck) - 10} more" if len(stuck) > 10 else "")
+    if len(stuck) == 1:
+        raise IllegalPositionError(f"Match {names} waits for a decision but its mask allows no action.")
+    raise IllegalPositionError(f"Matches {names} wait for a decision but their masks allow no action.")

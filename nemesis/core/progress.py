@@ -1,9 +1,11 @@
 """What long-running work is doing, for the person who waits for it.
 
 Work calls `report`, as often as it likes. A command shows the reports, with `listening`; without a listener they cost
-almost nothing. Listeners belong to a context, so that two runs in one process do not mix.
+almost nothing. Listeners belong to a context, so that two runs in one process do not mix. Warnings go to the log, and
+from there to what a command shows, with `warnings_shown`.
 """
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -50,6 +52,35 @@ def listening(listener: Listener) -> Iterator[None]:
         yield
     finally:
         _listener.reset(token)
+
+
+class WarningHandler(logging.Handler):
+    """Passes records of the log to a function, formatted; warnings and errors unless its level is changed."""
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        super().__init__(logging.WARNING)
+        self.setFormatter(logging.Formatter("Warning: %(message)s"))
+        self._show = show
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._show(self.format(record))
+
+
+@contextmanager
+def warnings_shown(show: Callable[[str], None]) -> Iterator[None]:
+    """Pass the package's warnings of all threads to a function, instead of to the one before."""
+    logger = logging.getLogger("nemesis")
+    before = [handler for handler in logger.handlers if isinstance(handler, WarningHandler)]
+    handler = WarningHandler(show)
+    for other in before:
+        logger.removeHandler(other)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        for other in before:
+            logger.addHandler(other)
 
 
 class Ticker:

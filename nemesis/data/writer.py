@@ -54,7 +54,7 @@ class DatasetWriter:
             self._new = _missing(path / "lock")
             path.mkdir(parents=True, exist_ok=True)
             self._lock.acquire(timeout=0)
-            _check_folder(path, add)
+            check_folder(path, add)
             self._shards = [self._checked(file) for file in shard_paths(path)]
             self.sources = set().union(*(shard.sources() for shard in self._shards))
         except Timeout:
@@ -211,8 +211,12 @@ def _missing(path: Path) -> list[Path]:
     return [one for one in (*reversed(path.parents), path) if not one.exists()]
 
 
-def _check_folder(path: Path, add: bool) -> None:
-    names = {file.name for file in path.iterdir()}
+def check_folder(path: Path, add: bool) -> None:
+    """Raise if a folder has something that a dataset would mix with, or replace; a new one has nothing."""
+    try:
+        names = {file.name for file in path.iterdir()} if path.exists() else set()
+    except OSError as error:
+        raise DatasetError(f"{path} cannot be written to ({error.strerror}); name another --out.") from error
     shards = {file.name for file in shard_paths(path)}
     if names - shards - _OWN_FILES:
         raise DatasetError(f"{path} has files that are not part of a dataset; name another --out.")

@@ -7,8 +7,9 @@ from typing import TypeAlias
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
 from nemesis.core.plugins import is_import
+from nemesis.play.play_options import PlayOptions
 from nemesis.play.players import Player
-from nemesis.play.policy_players import PlayOptions, open_policy_player
+from nemesis.play.policy_players import open_policy_player
 from nemesis.play.scripted import open_opponent, opponent_names
 from nemesis.storage.policies import SHIPPED
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nemesis.core.errors import UserError
 from nemesis.data.dataset import Card
-from nemesis.data.writer import DatasetWriter
+from nemesis.data.writer import DatasetWriter, check_folder
 from nemesis.evaluation.entrants import Entrants
 from nemesis.evaluation.tournament import SLOTS
 from nemesis.play.matches import play
@@ -27,9 +27,7 @@ def collect(
 
     Matches that are added to a dataset differ from those in it, also with the same seed.
     """
-    for name in entrants.names:
-        if entrants.remote(name):
-            raise UserError(f"{name} plays over a server, where its views cannot be recorded.")
+    check_collection(entrants, out, add=add)
     pairs = list(combinations(entrants.names, 2)) or [(entrants.names[0], entrants.names[0])]
     with DatasetWriter(out, entrants.game.spec, add=add) as writer:
         for first, second in pairs:
@@ -52,6 +50,14 @@ def collect(
             recorder.flush()
             report(f"{first} against {second}: {result.summary()}")
         return writer.finish()
+
+
+def check_collection(entrants: Entrants, out: Path, *, add: bool = False) -> None:
+    """Raise if the matches cannot be recorded there, before the players are opened."""
+    for name in entrants.names:
+        if entrants.remote(name):
+            raise UserError(f"{name} plays over a server, where its views cannot be recorded.")
+    check_folder(out, add)
 
 
 def _new_name(writer: DatasetWriter, players: str, seed: int) -> tuple[str, int]:

@@ -4,6 +4,8 @@ An entrant is a policy (a run, a checkpoint, a policy file, shipped:NAME), a scr
 function as module:attribute, or a player over a server. A game family registers the latter with a name prefix.
 """
 
+# ruff: noqa: PLC0415 (torch is slow to import, and much can be refused without it)
+
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,12 +16,12 @@ from nemesis.core.config import build_config, override_paths
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
 from nemesis.core.plugins import ImportPermission
-from nemesis.games.config import GameConfig, family_settings
+from nemesis.games.config import GameConfig, is_technical
 from nemesis.play.matches import Score
+from nemesis.play.play_options import PlayOptions
 from nemesis.play.players import Player
-from nemesis.play.policy_players import PlayOptions, open_policy_player
 from nemesis.play.scripted import open_opponent, opponent_names
-from nemesis.storage.policies import DEFAULT_WEIGHTS, SHIPPED, SavedPolicy, find_policy, policy_path
+from nemesis.storage.policies import DEFAULT_WEIGHTS, SHIPPED, SavedPolicy, find_policy, last_policies, policy_path
 
 
 class RemotePlayers(Protocol):
@@ -28,8 +30,10 @@ class RemotePlayers(Protocol):
     prefix: str
     """Prefix of the names of these players, including the colon."""
 
-    slots: int
-    """Number of concurrent matches."""
+    @property
+    def slots(self) -> int:
+        """Number of concurrent matches."""
+        ...
 
     def check(self, game: Game, name: str) -> None:
         """Raise if the player cannot play the game."""
@@ -58,6 +62,8 @@ class Entrants:
     def open(self, name: str, slots: int, seed: int) -> Player:
         """Open an entrant as a player in this process, for a pool with `slots` slots."""
         if is_policy(name):
+            from nemesis.play.policy_players import open_policy_player
+
             return open_policy_player(policy_path(name), self.game, slots, seed, self.options)
         return open_opponent(self.game, name, seed)
 
@@ -69,7 +75,7 @@ def open_entrants(
     options: PlayOptions = PlayOptions(),  # noqa: B008 (frozen)
     remote_players: Sequence[RemotePlayers] = (),
 ) -> Entrants:
-    """Open the game of all entrants. Its settings are those of the runs, which must agree, or else the overrides."""
+    """Open the game of all entrants, with the settings of the policies, which must agree, or else the overrides."""
     if repeated := {name for name in names if names.count(name) > 1}:
         raise UserError(f"{min(repeated)} is given twice; name each player once.")
     imports: ImportPermission = options.allow_imports or frozenset([game] if game else ())
@@ -81,6 +87,9 @@ def open_entrants(
     ]
     game = game or next((saved.game for saved in policies), None)
     _check_options(options, policies)
+    if options.ensemble > 1:
+        for name in filter(is_policy, names):
+            last_policies(policy_path(name), options.ensemble, allow_imports=imports)
     if game is None:
         raise UserError("Name the game with --game FAMILY:GAME; none of the players determines it.")
     config = _common_settings(policies, overrides)
@@ -104,17 +113,19 @@ def _check_options(options: PlayOptions, policies: Sequence[SavedPolicy]) -> Non
     """Raise if an option would change nothing."""
     if options.style and not policies:
         raise UserError("--temperature and --top-p are for policies, and none of the players is one; leave them out.")
+    if options.ensemble > 1 and not policies:
+        raise UserError("--ensemble is for runs, and none of the players is one; leave it out.")
     if options.weights != DEFAULT_WEIGHTS and not any(saved.checkpoint for saved in policies):
         raise UserError("--last is for runs and checkpoints, and none of the players is one; leave it out.")
 
 
 def _common_settings(policies: Sequence[SavedPolicy], overrides: Sequence[str]) -> dict[str, Any]:
-    """Return the settings of the game that all runs have; a file has none."""
+    """Return the settings of the game that all policies were trained with; those of an old file are not known."""
     decided = {"game", *override_paths(overrides)}
     common: dict[str, Any] = {}
     first: SavedPolicy | None = None
     for saved in policies:
-        if saved.checkpoint is None:
+        if saved.config is None:
             continue
         config = saved.game_config().model_dump(mode="json")
         if first is None:
@@ -122,7 +133,7 @@ def _common_settings(policies: Sequence[SavedPolicy], overrides: Sequence[str]) 
         different = [
             (path, json.dumps(ours), json.dumps(theirs))
             for path, ours, theirs in _differences(common, config)
-            if path not in decided and not _is_technical(path)
+            if path not in decided and not is_technical(path)
         ]
         if different:
             listed = ", ".join(f"{path} is {ours} and {theirs}" for path, ours, theirs in different)
@@ -142,13 +153,6 @@ def _differences(ours: Mapping[str, Any], theirs: Mapping[str, Any], above: str 
             yield from _differences(one, other, f"{above}{name}.")
         elif one != other:
             yield f"{above}{name}", one, other
-
-
-def _is_technical(path: str) -> bool:
-    """Return whether a setting does not affect the matches."""
-    family, _, name = path.partition(".")
-    technical = getattr(family_settings().get(family), "technical", ())
-    return any(f"{name}.".startswith(f"{one}.") for one in technical)
 
 
 def _remote(name: str, remote_players: Sequence[RemotePlayers]) -> RemotePlayers | None:

@@ -1,19 +1,24 @@
 """Saved matches: matches of a policy, written as files that a person can watch."""
 
+# ruff: noqa: PLC0415 (torch is slow to import, and tournaments need none of it here before they start)
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from nemesis.core.errors import UserError
 from nemesis.core.files import WriteError
 from nemesis.core.game import Game, MatchPool, ReplayPool, Results, is_counted
 from nemesis.play.matches import play, side_of_first
-from nemesis.play.players import PolicyPlayer
 from nemesis.play.scripted import open_opponent
-from nemesis.policies.policy import Policy
+
+if TYPE_CHECKING:
+    import torch
+
+    from nemesis.policies.policy import Policy
 
 _POLICY = "Nemesis"
 _SLOTS = 16  # matches at once
@@ -41,9 +46,11 @@ def new_folder(folder: Path) -> Path:
 
 
 def save_replays(
-    game: Game, policy: Policy, device: torch.device, *, opponent: str, matches: int, seed: int, folder: Path
+    game: Game, policy: "Policy", device: "torch.device", *, opponent: str, matches: int, seed: int, folder: Path
 ) -> Sequence[SavedReplay]:
     """Play so many matches against an opponent and save each that counts, in a new folder."""
+    from nemesis.play.policy_players import PolicyPlayer
+
     saved: list[SavedReplay] = []
     folder = new_folder(folder)
 

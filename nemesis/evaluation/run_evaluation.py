@@ -21,7 +21,7 @@ from nemesis.evaluation.replays import NoReplaysError, save_replays
 from nemesis.evaluation.strength import measure
 from nemesis.evaluation.validation import SCORE, policy_predictor, validate
 from nemesis.play.matches import play
-from nemesis.play.players import PolicyPlayer
+from nemesis.play.policy_players import PolicyPlayer
 from nemesis.play.scripted import opponent_names
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy

@@ -7,20 +7,16 @@ from typing import Any, TypeAlias
 
 import torch
 
-from nemesis.core.config import build_config
-from nemesis.core.errors import UserError
 from nemesis.core.game import SIDES, ExactGame, Game
 from nemesis.core.interrupts import Stop, never
-from nemesis.core.plugins import ImportPermission, check_imports, is_import
 from nemesis.core.progress import report
-from nemesis.evaluation.config import EvaluationConfig
 from nemesis.evaluation.replays import SavedReplay, save_replays
+from nemesis.evaluation.subject import Subject
 from nemesis.play.matches import Score, play
-from nemesis.play.players import PolicyPlayer, as_step_policy
-from nemesis.play.scripted import open_opponent, opponent_names
+from nemesis.play.policy_players import PolicyPlayer, as_step_policy
+from nemesis.play.scripted import open_opponent
 from nemesis.policies.build import choose_device
 from nemesis.policies.policy import Policy
-from nemesis.storage.policies import find_policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,40 +114,21 @@ def measure(
     return AgainstOpponents(dict(zip(opponents, scores, strict=True)))
 
 
-def evaluate(
-    path: Path,
-    seed: int,
-    matches: int | None = None,
-    opponents: Sequence[str] | None = None,
-    replays: int = 0,
-    overrides: Sequence[str] = (),
-    *,
-    allow_imports: ImportPermission = False,
-) -> Evaluation:
-    """Measure the policy of a checkpoint, or of a run's newest valid checkpoint.
+def evaluate(subject: Subject, seed: int, replays: int = 0) -> Evaluation:
+    """Measure the last and the averaged weights of a checkpoint.
 
-    Settings that are not given are those of the run, with the overrides of its game on top. `replays` matches of the
-    averaged weights against the strongest opponent are saved below the path.
+    `replays` matches of the averaged weights against the strongest opponent are saved below its path.
     """
-    saved = find_policy(path, allow_imports=allow_imports)
-    config = saved.training_config()
-    settings = build_config(EvaluationConfig, config["evaluation"])
-    if not opponents:
-        check_imports(path, filter(is_import, settings.opponents or ()), allowed=allow_imports)
-    torch.set_num_threads(config["threads"])
-    game = saved.game_config(overrides).open_game()
-    if isinstance(game, ExactGame) and (matches or opponents):
-        raise UserError(f"{game.spec.name} is measured exactly, without matches; leave out --matches and --opponent.")
+    saved, game, names = subject.saved, subject.game, subject.opponents
+    torch.set_num_threads(subject.threads)
     device = choose_device()
-    names = opponent_names(game, opponents or settings.opponents)
-    count, slots = matches or settings.matches, config["collection"]["slots"]
     last, average = saved.load(game, "last").to(device), saved.load(game, "average").to(device)
     of_last, of_average = (
-        measure(game, policy, device, opponents=names, matches=count, slots=slots, seed=seed, who=who)
+        measure(game, policy, device, opponents=names, matches=subject.matches, slots=subject.slots, seed=seed, who=who)
         for policy, who in ((last, "the last weights"), (average, "the averaged weights"))
     )
     watched: Sequence[SavedReplay] = ()
     if replays:
-        folder = path / "replays" / f"update-{saved.update:08d}"
+        folder = subject.path / "replays" / f"update-{saved.update:08d}"
         watched = save_replays(game, average, device, opponent=names[-1], matches=replays, seed=seed, folder=folder)
     return Evaluation(saved.game, saved.path, saved.update or 0, of_last, of_average, watched, game.spec.world)

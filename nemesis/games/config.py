@@ -76,3 +76,19 @@ else:
 def game_config_of(config: Mapping[str, Any]) -> GameConfig:
     """Return the part of a run's whole config that says which game it plays."""
     return build_config(GameConfig, {name: config[name] for name in GameConfig.model_fields if name in config})
+
+
+def is_technical(path: str) -> bool:
+    """Return whether a setting, as FAMILY.NAME, does not affect the matches."""
+    family, _, name = path.partition(".")
+    return name.partition(".")[0] in getattr(family_settings().get(family), "technical", ())
+
+
+def without_technical(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a config without the settings of families that do not affect the matches, but fit one machine."""
+    return {
+        name: {key: one for key, one in value.items() if not is_technical(f"{name}.{key}")}
+        if name in family_settings() and isinstance(value, Mapping)
+        else value
+        for name, value in config.items()
+    }

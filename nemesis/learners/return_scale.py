@@ -36,15 +36,17 @@ class ReturnScale:
         spread = math.sqrt(max(self.square - self.mean**2, _LEAST_SHARE**2 * self.square))
         return spread or 1.0
 
-    def including(self, trajectories: Trajectories, discount: float) -> "ReturnScale":
-        """Return the moments after one more batch, of all processes, with its rewards as they are paid."""
+    def including(self, trajectories: Trajectories, discount: float, device: torch.device) -> "ReturnScale":
+        """Return the moments after one more batch with its rewards as they are paid, added up over all processes.
+
+        The processes communicate tensors on their device.
+        """
         if trajectories.bootstrap is not None:
             trajectories = replace(trajectories, bootstrap=trajectories.bootstrap * np.float32(self.divisor))
         reward = torch.from_numpy(rewards_of(trajectories, discount))
         returns = gae(reward, torch.zeros_like(reward), trajectories.offsets, discount, 1.0).double()
-        total, square, decisions = add_up(
-            torch.stack([returns.sum(), returns.square().sum(), torch.tensor(float(len(returns)))])
-        ).tolist()
+        sums = torch.stack([returns.sum(), returns.square().sum(), torch.tensor(float(len(returns)))])
+        total, square, decisions = add_up(sums.to(device)).tolist()
         updates = self.updates + 1
         step = 1 / min(updates, SPAN)
         return ReturnScale(

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import FloatArray, Game, RewardedGame, ShapedGame
@@ -26,6 +27,7 @@ from nemesis.core.trajectory import Trajectories
 from nemesis.learners.config import RewardConfig, constant
 from nemesis.learners.return_scale import ReturnScale
 
+REWARD, REWARD_SIZE = "reward/", "reward_size/"  # prefixes of metrics
 Potential: TypeAlias = Callable[[npt.NDArray[Any]], FloatArray]
 """view (n, view) → potential (n,), from −1 to 1."""
 
@@ -42,10 +44,13 @@ class Shaped:
 class RewardShaping:
     """Computes the rewards of episodes as configured."""
 
-    def __init__(self, config: RewardConfig, game: Game, discount: float = 1.0) -> None:
-        """Take the discount γ of the returns whose spread the rewards are divided by."""
+    def __init__(
+        self, config: RewardConfig, game: Game, discount: float = 1.0, device: torch.device | None = None
+    ) -> None:
+        """Take the discount γ of the returns whose spread the rewards are divided by, and the learner's device."""
         self._config = config
         self._discount = discount
+        self._device = device or torch.device("cpu")
         self.scale = ReturnScale() if config.scale == "running" else None
         components = game.reward_components if isinstance(game, RewardedGame) else {}
         potentials = game.potentials if isinstance(game, ShapedGame) else {}
@@ -80,8 +85,8 @@ class RewardShaping:
         trajectories = self._with_potentials(trajectories, dense, progress)
         if self.scale is None:
             return Shaped(trajectories, metrics, None)
-        scale = self.scale.including(trajectories, self._discount)
-        return Shaped(scale.apply(trajectories), metrics | {"reward/scale": scale.divisor}, scale)
+        scale = self.scale.including(trajectories, self._discount, self._device)
+        return Shaped(scale.apply(trajectories), metrics | {"reward_scale": scale.divisor}, scale)
 
     def state(self) -> dict[str, Any] | None:
         """Return everything that an exact continuation needs, as JSON."""
@@ -105,7 +110,7 @@ class RewardShaping:
         mean, size = (weights * part.mean(axis=0, dtype=np.float64) for part in (reward, np.abs(reward)))
         metrics = {
             prefix + name: float(value)
-            for prefix, values in (("reward/", mean), ("reward/size/", size))
+            for prefix, values in ((REWARD, mean), (REWARD_SIZE, size))
             for name, value, weight in zip(self._components, values, weights, strict=True)
             if weight
         }

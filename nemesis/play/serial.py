@@ -16,8 +16,7 @@ from nemesis.play.collector import Collector
 from nemesis.play.config import PlaySettings
 from nemesis.play.experience import Clock, Experience, PlayCounts
 from nemesis.play.pairings import Pairings, PlayerSource
-from nemesis.play.players import PolicyPlayer
-from nemesis.play.policy_players import frozen_players
+from nemesis.play.policy_players import PolicyPlayer, frozen_players
 from nemesis.play.seating import open_seating
 from nemesis.policies.policy import Policy
 

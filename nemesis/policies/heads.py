@@ -13,28 +13,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import log_softmax
 
-from nemesis.core.game import BoolArray, IntArray
-from nemesis.core.masks import PackedMask, packed_size
+from nemesis.core.masks import packed_size
 from nemesis.policies.config import PolicyConfig
 
 # Finite, so that probability · log-probability of an illegal action is 0 and never NaN.
 ILLEGAL = -1e9
-
-
-class IllegalPositionError(ValueError):
-    """A seat has to decide but has no legal action."""
-
-
-def check_mask(mask: BoolArray | PackedMask, match: IntArray) -> None:
-    """Raise unless every mask (n, action) or (n, byte) has a legal action; the error names the matches (n,)."""
-    possible = mask.any(axis=1)
-    if possible.all():
-        return
-    stuck = np.unique(match[~possible]).tolist()
-    names = ", ".join(str(name) for name in stuck[:10]) + (f" and {len(stuck) - 10} more" if len(stuck) > 10 else "")
-    if len(stuck) == 1:
-        raise IllegalPositionError(f"Match {names} waits for a decision but its mask allows no action.")
-    raise IllegalPositionError(f"Matches {names} wait for a decision but their masks allow no action.")
 
 
 def _unpacked_bytes() -> Tensor:

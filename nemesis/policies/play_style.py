@@ -1,11 +1,15 @@
 """How actions are sampled from a policy's probabilities: temperature and nucleus (top-p) sampling."""
 
+# ruff: noqa: PLC0415 (torch is slow to import, and commands check a style before they need it)
+
 import math
 from dataclasses import dataclass
-
-import torch
+from typing import TYPE_CHECKING
 
 from nemesis.core.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
 
 _BELOW_ONE = 1 - 2.0**-30  # so that a draw times the sum never rounds up to the sum
 
@@ -14,7 +18,7 @@ class BrokenPolicyError(UserError):
     """A policy whose outputs are not finite, so that it cannot play."""
 
 
-def check_finite(numbers: torch.Tensor) -> None:
+def check_finite(numbers: "torch.Tensor") -> None:
     """Raise unless all numbers that follow from a policy's outputs are finite."""
     if not math.isfinite(numbers.sum()):  # one NaN makes the sum a NaN, which is cheaper than checking each
         raise BrokenPolicyError(
@@ -47,8 +51,10 @@ class PlayStyle:
             return None
         return PlayStyle(1.0 if temperature is None else temperature, 1.0 if top_p is None else top_p)
 
-    def weigh(self, log_probs: torch.Tensor) -> torch.Tensor:
+    def weigh(self, log_probs: "torch.Tensor") -> "torch.Tensor":
         """Return unnormalised sampling weights (n, action); a NaN stays a NaN."""
+        import torch
+
         if self.temperature == 0:
             return log_probs.softmax(-1) * (log_probs == log_probs.amax(-1, keepdim=True))
         if self.temperature != 1:  # the largest is subtracted first, so that nothing overflows
@@ -61,8 +67,10 @@ class PlayStyle:
         kept = (likelier < self.top_p).sum(-1, keepdim=True).clamp(min=1)
         return weights * (weights >= ordered.gather(-1, kept - 1))
 
-    def sample(self, log_probs: torch.Tensor, generator: torch.Generator | None = None) -> torch.Tensor:
+    def sample(self, log_probs: "torch.Tensor", generator: "torch.Generator | None" = None) -> "torch.Tensor":
         """Sample an action (n,) from each row of log-probabilities (n, action); an illegal action is never drawn."""
+        import torch
+
         # One random number per row, not one per action. Illegal actions add nothing to the sum.
         total = self.weigh(log_probs).cumsum(-1, dtype=torch.float64)
         check_finite(total[:, -1])

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import BoolArray, FloatArray, IntArray
-from nemesis.core.masks import PackedMask
+from nemesis.core.masks import IllegalPositionError, PackedMask
 from nemesis.policies.config import PolicyConfig, dimensions
-from nemesis.policies.heads import Heads, IllegalPositionError, PolicyOutput
+from nemesis.policies.heads import Heads, PolicyOutput
 from nemesis.policies.memory import memory_core
 from nemesis.policies.play_style import DEFAULT_STYLE, PlayStyle
 
@@ -44,7 +44,7 @@ class Policy(nn.Module):
     only sequences, which learners run, go through it.
 
     Masks are bool (…, action), or packed as in `core.masks`: uint8 (…, byte). A row whose mask allows nothing is for
-    the caller to refuse (`heads.check_mask`), who knows which match it belongs to.
+    the caller to refuse (`core.masks.check_mask`), who knows which match it belongs to.
 
     Dropout layers, within the parts and before the memory of sequences, are off until a learner sets their rate.
     """

@@ -86,7 +86,7 @@ class League:
         """Write what a new run needs on disk."""
         for number, (saved, policy) in enumerate(self._cloned):
             file = self._folder / MEMBERS / f"cloned-{number}.safetensors"
-            about = {"from": self._config.opponents.cloned[number]}
+            about = {"from": self._config.opponents.cloned[number], "config": saved.config}
             save_policy(file, policy, saved.policy, self._game, about, saved.style)
         self._register()
 
@@ -132,7 +132,8 @@ class League:
             return False
         name = f"past-{update:08d}"
         file = MEMBERS / f"{name}.safetensors"
-        save_policy(self._folder / file, policy, self._config.policy, self._game, {"update": update})
+        about = {"update": update, "config": self._config.model_dump(mode="json")}
+        save_policy(self._folder / file, policy, self._config.policy, self._game, about)
         source = PlayerSource("frozen", file.as_posix())
         self._pool.add(Member(name, "past", source, self._pool.rating, update, parent=f"update {update}"))
         return True

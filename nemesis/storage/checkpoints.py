@@ -13,6 +13,8 @@ Loading checks every file against the manifest and reads no others. Pickle is ne
 used.
 """
 
+# ruff: noqa: PLC0415 (torch is slow to import, and finding and verifying a checkpoint needs none of it)
+
 import hashlib
 import json
 import logging
@@ -21,16 +23,15 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import safetensors.torch
-import torch
 import yaml
-from safetensors import SafetensorError
 
 from nemesis.core.errors import UserError
 from nemesis.core.files import sync
-from nemesis.storage.tensor_files import save_tensors
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 FORMAT = 2
 _TEMPORARY = ".tmp-"
@@ -57,13 +58,15 @@ class Checkpoint:
     config: dict[str, Any]
     names: tuple[str, ...]  # of the tensor groups
 
-    def tensors(self, name: str) -> dict[str, torch.Tensor]:
+    def tensors(self, name: str) -> "dict[str, Tensor]":
         """Read one tensor group, onto the CPU."""
+        from nemesis.storage.tensor_files import load_tensors
+
         if name not in self.names:
             raise CheckpointError(f"{self.path} has no tensors called {name}, only {', '.join(self.names)}.")
         try:
-            loaded = safetensors.torch.load_file(self.path / f"{name}.safetensors")
-        except (OSError, SafetensorError) as error:
+            loaded = load_tensors(self.path / f"{name}.safetensors")
+        except OSError as error:
             raise CheckpointError(f"{self.path} can no longer be read ({error}); it may have been pruned.") from error
         # Loaded tensors are views of the file; copies stay valid if it is removed, also on network disks.
         return {key: tensor.clone() for key, tensor in loaded.items()}
@@ -72,7 +75,7 @@ class Checkpoint:
 def save_checkpoint(
     root: Path,
     update: int,
-    tensors: Mapping[str, Mapping[str, torch.Tensor]],
+    tensors: "Mapping[str, Mapping[str, Tensor]]",
     state: Mapping[str, Any],
     config: Mapping[str, Any],
 ) -> Path:
@@ -81,6 +84,8 @@ def save_checkpoint(
     Checkpoints of later updates are removed. They were damaged when the run was resumed, and would otherwise be
     mistaken for its newest.
     """
+    from nemesis.storage.tensor_files import save_tensors
+
     for name in tensors:
         if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
             raise ValueError(f"{name!r} cannot name a group of tensors; use lower-case letters, digits and _.")

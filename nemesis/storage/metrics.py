@@ -11,7 +11,6 @@ import logging
 import math
 import os
 import secrets
-import sys
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -79,6 +78,7 @@ class Metrics:
         if self._tensorboard is not None:
             self._tensorboard.close()
         if self._wandb is not None:
+            report("Waiting for Weights & Biases")
             self._wandb.finish()
 
     def __enter__(self) -> Self:
@@ -138,6 +138,7 @@ def _open_wandb(path: Path, project: str) -> Any:
     waiting = {} if "WANDB_INIT_TIMEOUT" in os.environ else {"init_timeout": _WANDB_TIMEOUT}
 
     def init(mode: Literal["offline"] | None = None) -> Any:
+        wandb.setup(wandb.Settings(silent=True))  # only the display writes to the terminal
         return wandb.init(
             project=project,
             name=path.absolute().name,
@@ -145,7 +146,7 @@ def _open_wandb(path: Path, project: str) -> Any:
             resume="allow",
             dir=path,
             config=RunDirectory.config_of(path),
-            settings=wandb.Settings(silent=True, console="off", **waiting),  # only the display writes to the terminal
+            settings=wandb.Settings(silent=True, console="off", **waiting),
             mode=mode,
         )
 
@@ -161,10 +162,10 @@ def _open_wandb(path: Path, project: str) -> Any:
             ) from error
     wandb.teardown()  # its process still has the run that did not start
     offline = init("offline")
-    sentence = (
-        f"Weights & Biases cannot be reached ({reason}), so the run is recorded on disk; upload it later with "
-        f"`wandb sync {Path(offline.dir).parent}`."
+    _log.warning(
+        "Weights & Biases cannot be reached (%s), so the run is recorded on disk; upload it later with "
+        "`wandb sync %s`.",
+        reason,
+        Path(offline.dir).parent,
     )
-    _log.warning(sentence)
-    print(f"Warning: {sentence}", file=sys.stderr, flush=True)  # the display is not open yet
     return offline

@@ -4,28 +4,30 @@
 record and the shape of every tensor before it loads them, and says in a sentence what does not fit.
 """
 
+# ruff: noqa: PLC0415 (torch and numpy are slow to import, and finding a policy needs none of them)
+
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-import torch
-from torch import Tensor
-
-from nemesis.core.config import build_config
+from nemesis.core.config import ConfigError, build_config
 from nemesis.core.errors import UserError
-from nemesis.core.game import Game
 from nemesis.core.plugins import ImportPermission, check_imports
-from nemesis.games.config import GameConfig, game_config_of
+from nemesis.games.config import GameConfig, game_config_of, without_technical
 from nemesis.games.registry import is_imported
-from nemesis.policies.build import build_policy
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.play_style import DEFAULT_STYLE, PlayStyle
-from nemesis.policies.policy import Policy
 from nemesis.storage.checkpoints import Checkpoint, CheckpointError, checkpoint_paths, load_checkpoint, newest_valid
 from nemesis.storage.policy_files import SUFFIX, read_header, read_weights
 from nemesis.storage.run_directory import RunDirectory
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from nemesis.core.game import Game
+    from nemesis.policies.policy import Policy
 
 _log = logging.getLogger(__name__)
 
@@ -55,9 +57,17 @@ class SavedPolicy:
     checkpoint: Checkpoint | None  # None for a file
 
     def game_config(self, overrides: Sequence[str] = ()) -> GameConfig:
-        """Return the game that it plays: with the settings of its run, or of a file with the defaults."""
-        config = {"game": self.game} if self.checkpoint is None else game_config_of(self.checkpoint.config).model_dump()
-        return build_config(GameConfig, config, overrides)
+        """Return the game that it plays, with the settings of its run, or the defaults where those are not known."""
+        config = dict(self.config or {})
+        if self.checkpoint is None:
+            config = without_technical(config)  # those of another machine, perhaps
+        try:
+            own = game_config_of(config | {"game": self.game})
+        except ConfigError as error:
+            raise ConfigError(
+                f"{self.path} was trained with settings that do not fit its game here. {error}"
+            ) from error
+        return build_config(GameConfig, own.model_dump(), overrides)
 
     def training_config(self) -> Mapping[str, Any]:
         """Return the whole config of the run that trained it."""
@@ -68,8 +78,12 @@ class SavedPolicy:
             )
         return self.config
 
-    def load(self, game: Game, weights: Weights = DEFAULT_WEIGHTS) -> Policy:
+    def load(self, game: "Game", weights: Weights = DEFAULT_WEIGHTS) -> "Policy":
         """Return the policy, ready to play the game."""
+        import torch
+
+        from nemesis.policies.build import build_policy
+
         self.check(game)
         with torch.random.fork_rng(devices=[]):  # the first weights are drawn for nothing
             policy = build_policy(game, self.policy)
@@ -79,7 +93,7 @@ class SavedPolicy:
         policy.style = self.style
         return policy.eval()
 
-    def check(self, game: Game) -> None:
+    def check(self, game: "Game") -> None:
         """Raise unless the policy can play the game here."""
         spec = game.spec
         if self.game not in (spec.name, *spec.same_policies):
@@ -92,7 +106,7 @@ class SavedPolicy:
         if self.world and self.world != spec.world:
             _log.warning("%s was trained in %s, and plays in %s here.", self.path, self.world, spec.world)
 
-    def _weights(self, weights: Weights) -> dict[str, Tensor]:
+    def _weights(self, weights: Weights) -> "dict[str, Tensor]":
         if self.checkpoint is None:
             return read_weights(self.path)
         return self.checkpoint.tensors("weights" if weights == "last" else "average")
@@ -185,7 +199,7 @@ def policy_path(name: str) -> Path:
 
 def load_policy(
     path: str | Path, weights: Weights = DEFAULT_WEIGHTS, *, allow_imports: ImportPermission = False
-) -> Policy:
+) -> "Policy":
     """Load a trained policy from a policy file, a checkpoint, or the newest valid checkpoint of a run.
 
     Nothing but the file or folder is needed; shipped:NAME is one that comes with Nemesis. Of a run or checkpoint, the
@@ -198,7 +212,7 @@ def load_policy(
 
 
 def take_weights(
-    policy: Policy, name: str, game: Game, parts: Mapping[str, str], *, allow_imports: ImportPermission = False
+    policy: "Policy", name: str, game: "Game", parts: Mapping[str, str], *, allow_imports: ImportPermission = False
 ) -> None:
     """Give a policy the weights of another one: all of them or, by their names here and there, some of its parts."""
     saved = find_policy(name, allow_imports=allow_imports)
@@ -219,7 +233,7 @@ def take_weights(
     policy.load_state_dict(ours | taken)
 
 
-def check_shapes(where: str, ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> None:
+def check_shapes(where: str, ours: "Mapping[str, Tensor]", theirs: "Mapping[str, Tensor]") -> None:
     """Raise unless both have the same tensors of the same shapes."""
     remedy = "Set policy.size and the other settings of policy as they were there"
     for name in sorted(ours.keys() ^ theirs.keys()):
@@ -240,6 +254,6 @@ def _imports(game: str, policy: PolicyConfig) -> list[str]:
     return [*([game] if is_imported(game) else []), *([policy.encoder] if policy.encoder else [])]
 
 
-def _part_names(weights: Mapping[str, Tensor]) -> str:
+def _part_names(weights: "Mapping[str, Tensor]") -> str:
     """Return the modules of a policy, down to the second level."""
     return ", ".join(dict.fromkeys(".".join(name.split(".")[:2]) for name in weights))

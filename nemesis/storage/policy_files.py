@@ -3,24 +3,27 @@
 Members of a population, exports and the policies that come with Nemesis are such files. Nothing is ever unpickled.
 """
 
+# ruff: noqa: PLC0415 (torch is slow to import, and reading a header needs none of it)
+
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import safetensors.torch
 from pydantic import ValidationError
 from safetensors import SafetensorError, safe_open
-from torch import Tensor
 
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
 from nemesis.core.files import WriteError, replacement
-from nemesis.core.game import Game
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.play_style import DEFAULT_STYLE, PlayStyle
-from nemesis.policies.policy import Policy
-from nemesis.storage.tensor_files import save_tensors
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from nemesis.core.game import Game
+    from nemesis.policies.policy import Policy
 
 FORMAT = 2
 SUFFIX = ".safetensors"
@@ -41,13 +44,15 @@ class PolicyHeader:
 
 def save_policy(
     path: Path,
-    policy: Policy,
+    policy: "Policy",
     config: PolicyConfig,
-    game: Game,
+    game: "Game",
     about: dict[str, Any],
     style: PlayStyle = DEFAULT_STYLE,
 ) -> None:
     """Write a policy; the file appears whole or not at all."""
+    from nemesis.storage.tensor_files import save_tensors
+
     spec = game.spec
     header = {
         "format": FORMAT,
@@ -69,7 +74,7 @@ def save_policy(
 def read_header(path: Path) -> PolicyHeader:
     """Read what a file says about its policy, without the weights."""
     try:
-        with safe_open(path, "pt") as file:
+        with safe_open(path, "numpy") as file:
             header = json.loads((file.metadata() or {})[_KEY])
         if header["format"] != FORMAT:
             raise UserError(
@@ -92,9 +97,11 @@ def read_header(path: Path) -> PolicyHeader:
         raise UserError(f"{path} is not a policy file of Nemesis, or it is damaged ({error}).") from error
 
 
-def read_weights(path: Path) -> dict[str, Tensor]:
+def read_weights(path: Path) -> "dict[str, Tensor]":
     """Read the weights of a file."""
+    from nemesis.storage.tensor_files import load_tensors
+
     try:
-        return safetensors.torch.load_file(path)
-    except (OSError, SafetensorError) as error:
+        return load_tensors(path)
+    except OSError as error:
         raise UserError(f"The weights in {path} cannot be read ({error}).") from error

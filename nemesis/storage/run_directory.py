@@ -60,25 +60,34 @@ class RunDirectory:
     @classmethod
     def create(cls, path: Path, config: dict[str, Any]) -> Self:
         """Create a run in a new or empty directory."""
+        cls.check_new(path)
         try:
             path.mkdir(parents=True, exist_ok=True)
-            names = {entry.name for entry in path.iterdir() if not entry.name.startswith(".tmp-")}
         except OSError as error:
             raise RunError(f"{path} cannot be a run directory ({error.strerror}); choose another --run.") from error
-        if "config.yaml" not in names and names - _LEFTOVERS:
-            raise RunError(f"{path} contains files but no run; choose another --run.")
         run = cls(path)
         try:
-            if (path / "config.yaml").exists():
-                raise RunError(
-                    f"{path} already has a run; continue it with `nemesis resume {path}` or choose another --run."
-                )
+            if (path / "config.yaml").exists():  # since the check
+                raise RunError(_taken(path))
             replace_file(path / "environment.json", json.dumps(environment(), indent=2) + "\n")
             replace_file(path / "config.yaml", yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
         except BaseException:
             run.close()
             raise
         return run
+
+    @staticmethod
+    def check_new(path: Path) -> None:
+        """Raise if a run cannot be created there, without changing anything."""
+        try:
+            entries = path.iterdir() if path.exists() else ()
+            names = {entry.name for entry in entries if not entry.name.startswith(".tmp-")}
+        except OSError as error:
+            raise RunError(f"{path} cannot be a run directory ({error.strerror}); choose another --run.") from error
+        if "config.yaml" in names:
+            raise RunError(_refusal(path) if _is_held(path) else _taken(path))
+        if names - _LEFTOVERS:
+            raise RunError(f"{path} contains files but no run; choose another --run.")
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -231,6 +240,21 @@ class _RunLog(logging.FileHandler):
     @staticmethod
     def _attached(logger: logging.Logger) -> list["_RunLog"]:
         return [handler for handler in logger.handlers if isinstance(handler, _RunLog)]
+
+
+def _is_held(path: Path) -> bool:
+    """Return whether a process is writing to a run."""
+    try:
+        with FileLock(path / "lock").acquire(timeout=0):
+            return False
+    except Timeout:
+        return True
+    except OSError:  # nobody can write there
+        return False
+
+
+def _taken(path: Path) -> str:
+    return f"{path} already has a run; continue it with `nemesis resume {path}` or choose another --run."
 
 
 def _refusal(path: Path) -> str:

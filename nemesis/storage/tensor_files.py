@@ -21,6 +21,14 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, 
     path.chmod(permissions)  # safetensors lets only the owner read what it writes, whatever the umask
 
 
+def load_tensors(path: Path) -> dict[str, Tensor]:
+    """Read the tensors of a file, onto the CPU; raises OSError if that fails."""
+    try:
+        return safetensors.torch.load_file(path)
+    except SafetensorError as error:
+        raise OSError(str(error)) from error
+
+
 def _plain(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return the tensors as safetensors requires them: on the CPU, contiguous, without shared storage."""
     plain: dict[str, Tensor] = {}

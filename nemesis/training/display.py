@@ -6,9 +6,8 @@ activity that takes long is shown, while the caller is busy.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
 from threading import RLock
 from types import TracebackType
 from typing import Protocol, Self
@@ -21,23 +20,12 @@ from rich.table import Table
 from rich.text import Text
 
 from nemesis.core.progress import Activity, Ticker
-from nemesis.training.figures import (
-    MATCHES,
-    best,
-    clock,
-    count,
-    figure,
-    interval,
-    is_share,
-    label,
-    matches_of,
-    number,
-    sparkline,
-)
+from nemesis.training.evaluation_display import evaluation_table, plain_evaluation
+from nemesis.training.figures import clock, count, number
 
-_LOSS_PAIRS = 3  # per line
-_LOSS_ROWS = 5  # so that the panel fits 24 lines
-_EVALUATION_ROWS = 8
+_PAIRS = 3  # per line
+_LOSS_ROWS = 5  # with those of rewards, so that the panel fits 24 lines with the evaluation
+_REWARD_ROWS = 2
 _SPLIT_COLOURS = {"simulate": "cyan", "infer": "magenta", "learn": "green", "evaluate": "yellow"}
 _TICK = 1.0  # seconds between looks of a live display at the time
 
@@ -54,6 +42,7 @@ class Progress:
     seconds_left: float | None  # None if it is not known
     time_split: dict[str, float]  # simulate, infer, learn, evaluate …
     losses: dict[str, float]
+    rewards: dict[str, tuple[float, float]]  # what each reward component adds to a decision: mean, mean of the absolute
     evaluation: list[tuple[int, dict[str, float]]]  # by update, oldest first
     skipped_steps: int
 
@@ -173,7 +162,7 @@ class PlainDisplay:
             if self._throttle.ready():
                 self._show(progress)
             for index in range(self._evaluations, len(progress.evaluation)):
-                self._print(_plain_evaluation(progress.evaluation[: index + 1]))
+                self._print(plain_evaluation(progress.evaluation[: index + 1]))
             self._evaluations = len(progress.evaluation)
 
     def activity(self, activity: Activity | None) -> None:
@@ -236,9 +225,12 @@ def render(progress: Progress, elapsed: float) -> RenderableType:
     if progress.skipped_steps:
         parts.append(Text(f"{progress.skipped_steps:,} steps skipped: not finite", style="bold red"))
     if progress.losses:
-        parts += [Text(), _loss_table(progress.losses)]
+        losses = {name: number(value) for name, value in progress.losses.items()}
+        parts += [Text(), _pair_table(losses, _LOSS_ROWS - (_REWARD_ROWS if progress.rewards else 0))]
+    if progress.rewards:
+        parts.append(_pair_table(_reward_figures(progress.rewards), _REWARD_ROWS))
     if progress.evaluation:
-        parts += [Text(), _evaluation_table(progress.evaluation)]
+        parts += [Text(), evaluation_table(progress.evaluation)]
     return Group(*parts)
 
 
@@ -291,53 +283,23 @@ def _split_row(split: dict[str, float], width: int = 20) -> Text:
     return bar.append_text(names)
 
 
-def _loss_table(losses: dict[str, float]) -> Table:
+def _reward_figures(rewards: Mapping[str, tuple[float, float]]) -> dict[str, str]:
+    """Return the largest contributions to rewards, each with its size in brackets."""
+    largest = sorted(rewards, key=lambda name: -rewards[name][1])[: _PAIRS * _REWARD_ROWS]
+    return {f"reward/{name}": "{} ({})".format(*map(number, rewards[name])) for name in largest}
+
+
+def _pair_table(figures: Mapping[str, str], rows: int) -> Table:
     table = Table.grid(padding=(0, 1), expand=True)
-    for _ in range(_LOSS_PAIRS):
+    for _ in range(_PAIRS):
         table.add_column(style="dim", no_wrap=True, overflow="ellipsis", ratio=1)
         table.add_column(justify="right", no_wrap=True)
         table.add_column(width=1)  # the gap between pairs
-    cells = [cell for name, value in losses.items() for cell in (name, number(value), "")]
-    row = 3 * _LOSS_PAIRS
-    for start in range(0, min(len(cells), _LOSS_ROWS * row), row):
+    cells = [cell for name, value in figures.items() for cell in (name, value, "")]
+    row = 3 * _PAIRS
+    for start in range(0, min(len(cells), rows * row), row):
         table.add_row(*cells[start : start + row])
     return table
-
-
-def _evaluation_table(history: Sequence[tuple[int, dict[str, float]]]) -> Table:
-    update, latest = history[-1]
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim", pad_edge=False, expand=True)
-    table.add_column(f"evaluation at {update:,}{_matches(latest)}", no_wrap=True, overflow="ellipsis", ratio=1)
-    table.add_column("", style="cyan", no_wrap=True)
-    for header in ("first", "best", "last"):
-        table.add_column(header, justify="right", no_wrap=True)
-    for name in _by_interest(latest)[:_EVALUATION_ROWS]:
-        values = [result[name] for _, result in history if name in result]
-        last = Text(figure(name, values[-1]), style="bold")
-        if (bounds := interval(name, latest)) is not None:
-            last.append(f" {bounds[0] * 100:.0f}–{bounds[1] * 100:.0f}", style="not bold dim")
-        table.add_row(
-            label(name),
-            sparkline(values, bounds=(0.0, 1.0) if is_share(name) else None),
-            f"{figure(name, values[0])} →",
-            f"{figure(name, best(name, values))} →",
-            last,
-        )
-    return table
-
-
-def _by_interest(values: Mapping[str, float]) -> list[str]:
-    """Return the metrics to show, win rates first, because few rows fit."""
-    return sorted((name for name in values if not name.startswith(MATCHES)), key=lambda name: not is_share(name))
-
-
-def _matches(values: Mapping[str, float]) -> str:
-    """Return how many matches the win rates are from."""
-    counts = {matches for name in values if (matches := matches_of(name, values)) is not None}
-    if not counts:
-        return ""
-    numbers = f"{min(counts):,}" if len(counts) == 1 else f"{min(counts):,} to {max(counts):,}"
-    return f", {numbers} matches each"
 
 
 def _plain_line(progress: Progress) -> str:
@@ -348,22 +310,10 @@ def _plain_line(progress: Progress) -> str:
         f"{number(progress.updates_per_second)} updates/s",
         " ".join(f"{name} {share:.0%}" for name, share in progress.time_split.items()),
         " ".join(f"{name} {number(value)}" for name, value in progress.losses.items()),
+        " ".join(f"{name} {value}" for name, value in _reward_figures(progress.rewards).items()),
         f"{progress.skipped_steps} steps skipped" if progress.skipped_steps else "",
     ]
     return " | ".join(part for part in parts if part)
-
-
-def _plain_evaluation(history: Sequence[tuple[int, dict[str, float]]]) -> str:
-    update, latest = history[-1]
-    parts = []
-    for name in islice((name for name in latest if not name.startswith(MATCHES)), _EVALUATION_ROWS):
-        values = [result[name] for _, result in history if name in result]
-        text = f"first {figure(name, values[0])}, best {figure(name, best(name, values))}"
-        if (bounds := interval(name, latest)) is not None:
-            low, high = bounds
-            text = f"95 % interval {low:.1%} to {high:.1%} of {matches_of(name, latest):,} matches; {text}"
-        parts.append(f"{name} {figure(name, latest[name])} ({text})")
-    return f"evaluation at update {update}: {', '.join(parts)}"
 
 
 def _percent(progress: Progress) -> int:

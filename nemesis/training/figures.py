@@ -9,7 +9,6 @@ MATCHES = "matches_against_"  # a metric that only says how many matches a win r
 _WIN_RATE = "win_rate_against_"
 _AVERAGE = "_average"
 _SPARKS = "▁▂▃▄▅▆▇█"
-_SPARK_WIDTH = 20
 _LOWER_IS_BETTER = ("nash", "exploit", "loss", "error")
 
 
@@ -39,16 +38,19 @@ def label(name: str) -> str:
     """Return the name of a metric in words."""
     stem = name.removesuffix(_AVERAGE)
     words = stem.replace("win_rate", "win rate").replace("_against_", " against ")
-    return words if stem == name else f"{words}, average"
+    if stem == name:
+        return words
+    return words.replace("win rate", "average") if stem.startswith(_WIN_RATE) else f"{words}, average"  # to fit a row
 
 
-def best(name: str, values: Sequence[float]) -> float:
-    """Return the best value of a metric: the lowest for exploitability, losses and errors, else the highest."""
-    numbers = [value for value in values if not math.isnan(value)] or values
-    return min(numbers) if any(word in name.lower() for word in _LOWER_IS_BETTER) else max(numbers)
+def best(name: str, results: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
+    """Return the evaluation with the best value of a metric: the lowest for exploitability, losses and errors."""
+    known = [result for result in results if not math.isnan(result[name])] or results
+    lower_is_better = any(word in name.lower() for word in _LOWER_IS_BETTER)
+    return (min if lower_is_better else max)(known, key=lambda result: result[name])
 
 
-def sparkline(values: Sequence[float], width: int = _SPARK_WIDTH, bounds: tuple[float, float] | None = None) -> str:
+def sparkline(values: Sequence[float], width: int = 20, bounds: tuple[float, float] | None = None) -> str:
     """Return the history as one character per value, subsampled to a width; the last value is always included.
 
     The lowest and the highest bar are the bounds, or the lowest and the highest value.

@@ -20,7 +20,7 @@ from nemesis.storage.metrics import Metrics, check_tracking
 from nemesis.storage.run_directory import RunDirectory, environment, log_end, log_level, log_to_run
 from nemesis.training.branching import branch
 from nemesis.training.config import RunConfig, resumed_config
-from nemesis.training.display import Display, open_display
+from nemesis.training.display import open_display
 from nemesis.training.process_group import is_secondary_process, process_group
 from nemesis.training.reporter import Reporter
 from nemesis.training.run import OpenMatchmaker, Run, self_play
@@ -127,10 +127,10 @@ def _train(run: Run, directory: RunDirectory, console: Console, interrupts: Inte
     title = f"{config.game} · {config.learner.algorithm} · {directory.path}"
     progress.clear()
     with (
-        Metrics(directory, config.tracking, run.update if resumed else None) as metrics,
         open_display(title, config.updates, console) as display,
-        _warnings_shown(display),
+        progress.warnings_shown(lambda text: display.message(text.splitlines()[0])),  # the log has all
         progress.listening(display.activity),
+        Metrics(directory, config.tracking, run.update if resumed else None) as metrics,
     ):
         run.interrupts = interrupts
         _log.info("%s at update %d of %d", "Resumed" if resumed else "Started", run.update, config.updates)
@@ -262,21 +262,3 @@ def _say(console: Console, sentence: str, style: str | None = None) -> None:
     """Print a sentence as it is, whatever brackets a path in it may have."""
     progress.clear()
     console.print(sentence, style=style, highlight=False, markup=False, soft_wrap=True)
-
-
-@contextmanager
-def _warnings_shown(display: Display) -> Iterator[None]:
-    """Show the first line of the package's warnings on the display; the log has them in full."""
-
-    def show(record: logging.LogRecord) -> None:
-        line, _, _ = record.getMessage().partition("\n")
-        display.message(f"Warning: {line}")
-
-    handler = logging.Handler(logging.WARNING)
-    handler.emit = show  # type: ignore[method-assign]
-    logger = logging.getLogger("nemesis")
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)

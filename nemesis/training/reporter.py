@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
 
+from nemesis.learners.shaping import REWARD, REWARD_SIZE
 from nemesis.play.experience import Clock
 from nemesis.storage.metrics import read_metrics
 from nemesis.training.config import RunConfig
@@ -74,6 +75,11 @@ class Reporter:
                     name.removeprefix("learner/"): value
                     for name, value in values.items()
                     if name.startswith("learner/") and name != "learner/skipped_steps"
+                },
+                rewards={
+                    name.removeprefix(REWARD): (value, values[name.replace(REWARD, REWARD_SIZE)])
+                    for name, value in values.items()
+                    if name.replace(REWARD, REWARD_SIZE) in values
                 },
                 evaluation=self.history,
                 skipped_steps=int(values["learner/skipped_steps"]),

@@ -75,7 +75,8 @@ class Run:
         self._imports: ImportPermission = allow_imports or frozenset(config.imports())
         self.device = choose_device(config.device)
         self.game = config.open_game()
-        self.shaping = RewardShaping(config.reward, self.game, getattr(config.learner, "discount", 1.0))
+        discount: float = getattr(config.learner, "discount", 1.0)
+        self.shaping = RewardShaping(config.reward, self.game, discount, self.device)
         weights, matches, _, minibatches, ratings = (
             int(seed.generate_state(1)[0]) for seed in np.random.SeedSequence(config.seed).spawn(5)
         )
@@ -125,7 +126,7 @@ class Run:
         shaped = perf_counter()
         report("Learning")
         self.intact = False
-        metrics = self.learner.update(trajectories, progress)
+        metrics = self.learner.update(trajectories, progress) | rewarded.metrics
         self.shaping.scale = rewarded.scale
         learned = perf_counter()
         self.clock.learn += learned - shaped
@@ -152,7 +153,6 @@ class Run:
             "collection/stale": float(played.decisions - trajectories.decisions),
             "collection/episode_length": trajectories.decisions / trajectories.episodes,
             "collection/staleness": staleness,
-            **rewarded.metrics,
             **self.source.metrics,
         }
 

@@ -26,6 +26,7 @@ from nemesis.cli import main
 from nemesis.core.config import build_config
 from nemesis.games.registry import GROUP
 from nemesis.presets import load_preset, preset_names
+from nemesis.storage.policy_files import read_header
 from nemesis.training.config import RunConfig
 
 ROOT = Path(__file__).parents[2]
@@ -192,8 +193,13 @@ def shortened(arguments: Sequence[str]) -> list[str]:
 
 def _names_battles(word: str) -> bool:
     """Return whether a word of a command names a game, preset, run or policy of Pokémon."""
-    game = load_preset(word)["game"] if word in preset_names() or word.endswith(".yaml") else _config(word).get("game")
-    return "pokemon:" in (game or word) or word.startswith("shipped:")
+    if word in preset_names() or word.endswith(".yaml"):
+        game = load_preset(word)["game"]
+    elif word.endswith(".safetensors"):
+        game = read_header(Path(word)).game
+    else:
+        game = _config(word).get("game", word)
+    return "pokemon:" in game or word.startswith("shipped:")
 
 
 def _config(run: str) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def losses(path: Path) -> list[float]:
 
 def test_two_processes_learn_what_one_does(dataset: Path, tmp_path: Path):
     preset = tmp_path / "preset.yaml"
-    preset.write_text("learner: {algorithm: offline}\n")
+    preset.write_text("learner: {algorithm: offline}\nreward: {scale: running}\n")
     settings = (*SETTINGS, f"data.sources={dataset}")
     folder = {name: tmp_path / name for name in ("one", "two")}
     assert main(["train", str(preset), *settings, "--run", str(folder["one"])]) == 0

@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from nemesis.core.config import ConfigError, build_config, describe
 from nemesis.games import open_game
 from nemesis.games.pokemon.formats import find_format
 from nemesis.games.pokemon.game import PokemonGame
-from nemesis.games.pokemon.hosts.warm_hosts import WarmHosts
 from nemesis.policies.policy import Policy
 from nemesis.training.config import RunConfig
 
@@ -32,15 +30,7 @@ pages = pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES]
 
 
 @pytest.fixture(scope="module")
-def shared_hosts() -> Iterator[None]:
-    """Let all commands use the same hosts, one after the other, because starting one takes a second."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PokemonGame, "_hosts_ready", WarmHosts("bundled"))
-        yield
-
-
-@pytest.fixture(scope="module")
-def given(tmp_path_factory: pytest.TempPathFactory, shared_hosts: None) -> Path:  # noqa: ARG001
+def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what a reader has: replays of people, teams, and a player of poke-env."""
     folder = tmp_path_factory.mktemp("given")
     (folder / "saved").mkdir()

@@ -27,7 +27,7 @@ from nemesis.games import open_game
 from nemesis.learners.optimiser import DivergedError
 from nemesis.play.experience import Experience
 from nemesis.play.pairings import MAIN
-from nemesis.play.players import as_step_policy
+from nemesis.play.policy_players import as_step_policy
 from nemesis.storage.checkpoints import load_checkpoint
 from nemesis.storage.metrics import Metrics
 from nemesis.storage.run_directory import RunDirectory
@@ -36,7 +36,7 @@ from nemesis.training.loop import run_to_end
 from nemesis.training.run import Run
 
 SMALL = ["collection.slots=32", "collection.decisions=128", "policy.size=nano", "tracking.tensorboard=false"]
-MAGNET = ["learner.algorithm=rnad", "learner.form=magnet", "learner.minibatch=64"]
+MAGNET = ["learner.algorithm=rnad", "learner.form=magnet", "learner.minibatch=64", "reward.scale=running"]
 UPDATES = 32
 RECURRENT_PORTFOLIO = [
     "policy.memory=lstm",

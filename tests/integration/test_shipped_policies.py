@@ -6,7 +6,7 @@ import nemesis
 from nemesis.evaluation.entrants import open_entrants
 from nemesis.evaluation.tournament import run_tournament
 from nemesis.policies.policy import parameter_count
-from nemesis.population.exploitation import exploiter_config
+from nemesis.population.exploitation_config import exploiter_config
 from nemesis.storage.policies import policy_path
 from nemesis.storage.policy_files import read_header
 

@@ -117,6 +117,15 @@ def test_a_team_learns_from_its_result_alone(tmp_path: Path):
     assert ((episodes.view[:, 1] > 0) == episodes.action).mean() > 0.95
 
 
+@pytest.mark.parametrize("scale", ["none", "running"])
+def test_weights_of_reward_components_decide_what_is_learned(tmp_path: Path, scale: str):
+    game = ("game=team_game:RatedRelay", "game_settings.rounds=2", "reward.kind=dense", f"reward.scale={scale}")
+    right = trained(tmp_path, 40, *game)
+    assert ((right.view[:, 1] > 0) == right.action).mean() > 0.95
+    low = trained(tmp_path, 40, *game, "reward.weights.low=2")  # more than the right action and a win pay
+    assert (low.action == 0).mean() > 0.95
+
+
 def test_a_run_with_segments_and_truncation_continues_exactly(tmp_path: Path):
     """Results that wait for the pool's next `recv`, and segments in flight, are part of a checkpoint."""
     settings = ("game_settings.kind=endless", "game_settings.rounds=5", "collection.segment=4", "policy.memory=gru")

@@ -11,7 +11,7 @@ from nemesis.games.openspiel.game import open_game
 from nemesis.play.collector import Collector
 from nemesis.play.experience import Clock, PlayCounts
 from nemesis.play.pairings import MAIN, SELF_PLAY
-from nemesis.play.players import PolicyPlayer
+from nemesis.play.policy_players import PolicyPlayer
 from nemesis.play.seating import Seating
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy

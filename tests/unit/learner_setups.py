@@ -1,6 +1,7 @@
 """Learners of small policies on Leduc poker, and data for them."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -55,8 +56,9 @@ def new_policy(seed: int = 0, **settings: Any) -> Policy:
     return build_policy(opened(LEDUC), seed, **settings)
 
 
+@cache
 def stale_data(seed: int = 1, memory: str = "none") -> Trajectories:
-    """Return off-policy episodes, so that importance ratios differ from 1."""
+    """Return off-policy episodes, so that importance ratios differ from 1; nobody changes their arrays."""
     return play(opened(LEDUC), new_policy(seed, memory=memory), 400, stride=2)
 
 

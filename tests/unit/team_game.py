@@ -8,21 +8,39 @@ remember it. Every third match uses one seat of each side.
               side with more such rounds wins
     endless   never ends by the rules, and is truncated after so many rounds; nothing in a view tells how many are left.
               So the value of perfect play is 0.1 / (1 − discount) at every decision.
+
+`RatedRelay` is the same game with rewards by component, `right`, `wrong` and `low`, and a potential, `cue`.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from torch import Tensor, nn
 
-from nemesis.core.game import Arrays, Decisions, EndReason, FloatArray, GameSpec, IntArray, Results, Scripted
+from nemesis.core.game import (
+    Arrays,
+    Decisions,
+    EndReason,
+    FloatArray,
+    GameSpec,
+    IntArray,
+    Results,
+    RewardComponent,
+    Scripted,
+)
 from nemesis.core.masks import pack_mask
 from nemesis.core.random import generator_state, restore_generator
 from nemesis.core.settings import Settings
 
 SEATS, ACTIONS, VIEW = 4, 3, 3  # the last action is never legal
 REWARD = 0.1
+COMPONENTS = {  # paid besides each other: 1 for the right action, −1 for the other, and 1 for action 0
+    "right": RewardComponent(REWARD, sparse=True),
+    "wrong": RewardComponent(0.05),
+    "low": RewardComponent(0.02),
+}
 
 
 class RelaySettings(Settings):
@@ -54,6 +72,23 @@ class Relay:
         return RelayHead(width)
 
 
+class RatedRelay(Relay):
+    """The game with rewards by component."""
+
+    reward_components = COMPONENTS
+    potentials: Mapping[str, float] = {"cue": 0.5}
+
+    def __init__(self, settings: RelaySettings | None = None) -> None:
+        super().__init__(settings)
+        self.spec = replace(self.spec, name="team_game:RatedRelay")
+
+    def pool(self, slots: int, seed: int) -> "RelayPool":
+        return RelayPool(self.settings, slots, seed, components=len(COMPONENTS))
+
+    def potential(self, view: np.ndarray) -> FloatArray:
+        return view[:, 1:2]
+
+
 class RelayEncoder(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -76,7 +111,7 @@ class RelayHead(nn.Module):
 class RelayPool:
     """Matches as rows of arrays."""
 
-    def __init__(self, settings: RelaySettings, slots: int, seed: int) -> None:
+    def __init__(self, settings: RelaySettings, slots: int, seed: int, components: int = 0) -> None:
         self._settings = settings
         self._generator = np.random.default_rng(seed)
         self._match = np.arange(slots)
@@ -84,7 +119,7 @@ class RelayPool:
         self._round = np.zeros(slots, dtype=np.int64)
         self._cue = self._generator.integers(0, 2, (slots, SEATS))
         self._right = np.zeros((slots, 2))  # rounds in which all seats of a side were right
-        self._reward = np.zeros((slots, SEATS), dtype=np.float32)
+        self._reward = np.zeros((slots, SEATS, components) if components else (slots, SEATS), dtype=np.float32)
         self._ended = self._results(np.zeros(0, dtype=np.int64))
 
     @property
@@ -100,7 +135,10 @@ class RelayPool:
         assert ((actions >= 0) & (actions < ACTIONS - 1)).all()
         right = actions == self._cue[slot, seat]
         self._reward[:] = 0
-        self._reward[slot, seat] = REWARD * right * self._settings.rewards
+        if self._reward.ndim == 2:
+            self._reward[slot, seat] = REWARD * right * self._settings.rewards
+        else:
+            self._reward[slot, seat] = np.stack([right, -1.0 * ~right, actions == 0], axis=1)
         wrong = np.zeros_like(self._right)
         np.add.at(wrong, (slot, seat % 2), ~right)
         self._right += wrong == 0

@@ -15,7 +15,7 @@ from nemesis.play.assembler import Assembled, Columns, EpisodeAssembler
 from nemesis.play.collector import Collector
 from nemesis.play.experience import Clock
 from nemesis.play.pairings import MAIN, SELF_PLAY
-from nemesis.play.players import PolicyPlayer
+from nemesis.play.policy_players import PolicyPlayer
 from nemesis.play.seating import Seating
 from nemesis.policies.policy import Policy
 

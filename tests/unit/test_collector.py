@@ -13,11 +13,10 @@ from episodes import CPU, KUHN, LEDUC, SelfPlay, build_collector, build_policy, 
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import Arrays, Decisions, EndReason, IntArray, MatchPool, Results
-from nemesis.core.masks import is_legal, pack_mask, unpack_mask
+from nemesis.core.masks import IllegalPositionError, is_legal, pack_mask, unpack_mask
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners.batch import to_batch
 from nemesis.play.players import Choices, RandomPlayer
-from nemesis.policies.heads import IllegalPositionError
 from nemesis.storage.state_tree import flatten_state, unflatten_state
 
 torch.set_num_threads(1)

@@ -17,6 +17,7 @@ from nemesis.core.errors import UserError
 from nemesis.core.game import Arrays, Decisions, EndReason, Game, IntArray, MatchPool, Results
 from nemesis.evaluation.replays import save_replays
 from nemesis.evaluation.strength import AgainstOpponents, Evaluation, NashConv, Strength, evaluate, measure
+from nemesis.evaluation.subject import open_subject
 from nemesis.games.openspiel.game import OpenSpielGame, open_game
 from nemesis.play.matches import Score, play
 from nemesis.play.players import Choices, RandomPlayer, ScriptedPlayer
@@ -161,7 +162,7 @@ def test_what_was_trained_on_cuda_can_be_measured_anywhere(tmp_path: Path):
     tensors = {"weights": policy.state_dict(), "average": policy.state_dict()}
     state = {"view_version": game.spec.view_version, "decisions": 0}
     path = save_checkpoint(tmp_path, 7, tensors, state, config.model_dump(mode="json"))
-    evaluation = evaluate(path, seed=0)
+    evaluation = evaluate(open_subject(path), seed=0)
     assert isinstance(evaluation.last, NashConv)
     assert evaluation.update == 7
     figures = evaluation.as_json()

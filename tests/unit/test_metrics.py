@@ -16,8 +16,10 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from nemesis.storage.config import TrackingConfig
 from nemesis.storage.metrics import Metrics, check_tracking, read_metrics
 from nemesis.storage.run_directory import RunDirectory, RunError
+from nemesis.training.config import RunConfig
 from nemesis.training.display import LiveDisplay, PlainDisplay, Progress, open_display
 from nemesis.training.figures import sparkline
+from nemesis.training.loop import train
 
 torch.set_num_threads(1)
 
@@ -40,6 +42,7 @@ def progress(update: int, **changes: object) -> Progress:
         "seconds_left": 50.0,
         "time_split": {"simulate": 0.4, "infer": 0.2, "learn": 0.35, "other": 0.05},
         "losses": {"policy": -0.0123, "value": 0.5},
+        "rewards": {},
         "evaluation": [(0, {"nash_conv": 4.7472}), (50, {"nash_conv": 0.5}), (100, {"nash_conv": 0.75})],
         "skipped_steps": 0,
     }
@@ -140,18 +143,31 @@ def test_weights_and_biases_records_offline_into_the_run_directory(run, wandb, m
     assert any(b"loss/policy" in record.read_bytes() for record in records)
 
 
-def test_without_a_connection_weights_and_biases_records_offline_and_says_how_to_upload(run, wandb, monkeypatch, capfd):
+def test_without_a_connection_weights_and_biases_records_offline_and_says_how_to_upload(
+    tmp_path: Path, wandb, monkeypatch, capfd
+):
     for name, value in {"BASE_URL": "http://127.0.0.1:9", "API_KEY": "0" * 40, "INIT_TIMEOUT": "1"}.items():
         monkeypatch.setenv(f"WANDB_{name}", value)
     monkeypatch.delenv("WANDB_MODE", raising=False)
-    with Metrics(run, TrackingConfig(tensorboard=False, wandb=True)) as metrics:
-        metrics.write(1, {"loss/policy": 0.5})
+    settings = {
+        "game": "openspiel:kuhn_poker",
+        "updates": 1,
+        "collection": {"slots": 8, "decisions": 32},
+        "policy": {"size": "nano"},
+        "tracking": {"tensorboard": False, "wandb": True},
+    }
+    output = io.StringIO()
+    train(RunConfig.model_validate(settings), tmp_path / "run", Console(file=output))
     wandb.teardown()  # as above
-    (folder,) = (run.path / "wandb").glob("offline-run-*")
+    (folder,) = (tmp_path / "run" / "wandb").glob("offline-run-*")
     (record,) = folder.glob("*.wandb")
-    assert b"loss/policy" in record.read_bytes()
-    for text in (capfd.readouterr().err, run.log_path.read_text()):
-        assert f"so the run is recorded on disk; upload it later with `wandb sync {folder}`." in text
+    assert b"learner/loss" in record.read_bytes()
+    sentence = f"so the run is recorded on disk; upload it later with `wandb sync {folder}`."
+    (shown,) = (line for line in output.getvalue().splitlines() if "Weights & Biases cannot be reached" in line)
+    assert shown.startswith("note: Warning: ")
+    assert shown.endswith(sentence)
+    assert sentence in (tmp_path / "run" / "run.log").read_text()
+    assert capfd.readouterr() == ("", "")  # only the display writes to the terminal
 
 
 def test_a_missing_weights_and_biases_says_how_to_get_it(monkeypatch):
@@ -181,6 +197,19 @@ def test_without_a_terminal_the_display_is_plain_lines_with_an_eta():
     assert "note: Skipped a damaged checkpoint." in text
 
 
+def test_the_largest_contributions_to_rewards_are_shown():
+    rewards = dict.fromkeys("abcdef", (0.001, 0.002)) | {"boost": (0.0001, 0.0005), "touch": (-0.01, 0.03)}
+    outputs = [io.StringIO(), io.StringIO()]
+    console = Console(file=outputs[1], force_terminal=True, width=100, height=24, color_system=None, _environ={})
+    for output, shown in zip(outputs, (Console(file=outputs[0]), console), strict=True):
+        with open_display("cars", 200, shown) as display:
+            display.update(progress(100, rewards=rewards))
+        words = " ".join(output.getvalue().split())
+        assert "reward/touch -0.0100 (0.0300) reward/a 0.0010 (0.0020)" in words
+        assert "reward/e" in words
+        assert "reward/boost" not in words
+
+
 def test_plain_lines_are_few_and_the_last_update_is_always_among_them():
     output = io.StringIO()
     with open_display("kuhn", 200, Console(file=output)) as display:
@@ -201,10 +230,11 @@ def test_on_a_terminal_the_display_is_a_panel_that_fits_80_by_24():
     output = io.StringIO()
     console = Console(file=output, force_terminal=True, width=80, height=24, color_system=None, _environ={})
     losses = {f"loss_with_a_long_name_{index}": -0.00123 for index in range(30)}
+    rewards = {f"component_{index}": (-0.001 * index, 0.001 * index) for index in range(30)}
     results = [(update, {f"nash_conv_{index}": 1 / (update + 1) for index in range(30)}) for update in range(100)]
     with open_display("kuhn", 200, console) as display:
         assert isinstance(display, LiveDisplay)
-        display.update(progress(100, losses=losses, evaluation=results, skipped_steps=1))
+        display.update(progress(100, losses=losses, rewards=rewards, evaluation=results, skipped_steps=1))
     panel = output.getvalue()[output.getvalue().rindex("╭") :]
     lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", panel).rstrip().splitlines()
     assert len(lines) < 24
@@ -212,6 +242,7 @@ def test_on_a_terminal_the_display_is_a_panel_that_fits_80_by_24():
     assert "ETA 0:00:50" in panel
     assert "simulate 40%" in panel
     assert "1.0000 → 0.0100 → 0.0100" in panel
+    assert "-0.0290 (0.0290)" in panel
 
 
 def test_win_rates_have_a_row_for_each_opponent_and_come_first():
@@ -226,8 +257,8 @@ def test_win_rates_have_a_row_for_each_opponent_and_come_first():
         display.update(progress(100, evaluation=history))
     table = output.getvalue().rpartition("evaluation at 100")[2]
     rows = [" ".join(line.strip("│ ").split()) for line in table.splitlines()]
-    assert rows[1:4] == [f"win rate against {name} ▁▅▄ 5.0% → 50.0% → 40.0%" for name in opponents]
-    assert rows[4].startswith("return against random")
+    assert rows[2:5] == [f"win rate against {name} ▁▅▄ 5.0% → 50.0% → 40.0%" for name in opponents]
+    assert rows[5].startswith("return against random")
 
 
 def test_plain_lines_show_win_rates_as_shares():

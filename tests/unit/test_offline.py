@@ -17,7 +17,8 @@ from nemesis.learners.behaviour_cloning import terminated_decisions
 from nemesis.learners.config import OfflineConfig
 from nemesis.learners.returns import gae, n_step
 from nemesis.play.matches import play
-from nemesis.play.players import PolicyPlayer, RandomPlayer
+from nemesis.play.players import RandomPlayer
+from nemesis.play.policy_players import PolicyPlayer
 from nemesis.policies.policy import Policy
 
 torch.set_num_threads(1)

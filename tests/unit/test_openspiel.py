@@ -17,8 +17,8 @@ from nemesis.core.masks import PackedMask, packed_size, unpack_mask
 from nemesis.core.random import generator_state, restore_generator
 from nemesis.games.openspiel.game import OpenSpielGame, open_game
 from nemesis.games.openspiel.stepping_pool import SteppingPool
-from nemesis.games.openspiel.tree import larger_than
-from nemesis.play.players import as_step_policy
+from nemesis.games.openspiel.tree import count_nodes
+from nemesis.play.policy_players import as_step_policy
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.policy import Policy
 
@@ -69,6 +69,30 @@ def test_the_uniform_policy_has_its_known_nash_conv(name: str, nash_conv: float)
     game = opened(name)
     assert isinstance(game, ExactGame)
     assert round(game.nash_conv(uniform_policy()), 4) == nash_conv
+
+
+@pytest.mark.parametrize(
+    "name",
+    [KUHN, LEDUC_BY_RANK, GOOFSPIEL, "liars_dice(dice_sides=3)", "dark_hex(board_size=2)", "nim(pile_sizes=1;2;3)"],
+)
+def test_the_nash_conv_of_any_policy_is_that_of_openspiel(name: str):
+    game, reference = opened(name), pyspiel.load_game(name)
+    if reference.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
+        reference = pyspiel.convert_to_turn_based(reference)
+    keys, masks = game._tree.key, game._tree.mask
+    chances = np.random.default_rng(0).exponential(size=masks.shape) ** 3 * masks
+    chances = (chances / chances.sum(axis=1, keepdims=True)).astype(np.float32)
+    rows = iter(np.concatenate(list(game._tree.levels())))
+
+    def step(view: npt.NDArray[Any], _mask: npt.NDArray[np.bool_], state: npt.NDArray[np.float32]):
+        return chances[[next(rows) for _ in view]], state
+
+    table = {
+        key: [(int(action), float(chances[row, action])) for action in np.flatnonzero(masks[row])]
+        for row, key in enumerate(keys)
+    }
+    expected = pyspiel.nash_conv(reference, pyspiel.TabularPolicy(table))
+    assert game.nash_conv(StepPolicy(0, step)) == pytest.approx(expected, abs=1e-6)
 
 
 def test_an_equilibrium_of_kuhn_poker_has_nash_conv_zero():
@@ -402,8 +426,8 @@ def test_a_game_too_large_to_tabulate_is_stepped(name: str):
 @pytest.mark.parametrize(("name", "nodes"), [(KUHN, 58), (LEDUC, 9457), ("liars_dice(dice_sides=4)", 8181)])
 def test_the_nodes_of_a_game_are_counted_exactly(name: str, nodes: int):
     game = pyspiel.load_game(name)
-    assert larger_than(game, nodes - 1)
-    assert not larger_than(game, nodes)
+    assert count_nodes(game, nodes - 1) is None
+    assert count_nodes(game, nodes) == nodes
     assert isinstance(open_game(name, node_limit=nodes), ExactGame)
     assert not isinstance(open_game(name, node_limit=nodes - 1), ExactGame)
 

@@ -21,7 +21,7 @@ from nemesis.learners.rnad import RNaD
 from nemesis.play.collector import Collector
 from nemesis.play.experience import Clock
 from nemesis.play.pairings import MAIN, SELF_PLAY
-from nemesis.play.players import PolicyPlayer
+from nemesis.play.policy_players import PolicyPlayer
 from nemesis.play.seating import Seating
 from nemesis.policies.build import build_policy
 from nemesis.policies.config import PolicyConfig

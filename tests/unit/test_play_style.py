@@ -11,7 +11,7 @@ from torch import Tensor
 from nemesis.core.errors import UserError
 from nemesis.core.game import Decisions, GameSpec
 from nemesis.core.masks import is_legal, pack_mask
-from nemesis.play.players import PolicyPlayer
+from nemesis.play.policy_players import PolicyPlayer
 from nemesis.policies.ensemble import Ensemble
 from nemesis.policies.play_style import BrokenPolicyError, PlayStyle
 from nemesis.policies.policy import Policy, StepOutput

@@ -8,10 +8,10 @@ import torch
 from pydantic import ValidationError
 from torch import nn
 
-from nemesis.core.masks import pack_mask
+from nemesis.core.masks import IllegalPositionError, check_mask, pack_mask
 from nemesis.games.openspiel.encoder import LinearActionHead, VectorEncoder
 from nemesis.policies.config import MemoryKind, PolicyConfig, Size, dimensions
-from nemesis.policies.heads import IllegalPositionError, check_mask, unpack_mask
+from nemesis.policies.heads import unpack_mask
 from nemesis.policies.policy import Policy, parameter_count
 
 torch.set_num_threads(1)

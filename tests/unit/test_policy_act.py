@@ -11,10 +11,9 @@ from episodes import CPU, LEDUC, build_policy, opened
 
 import nemesis
 from nemesis.core.game import Decisions, IntArray
-from nemesis.core.masks import PackedMask, is_legal, unpack_mask
-from nemesis.play.players import PolicyPlayer
+from nemesis.core.masks import IllegalPositionError, PackedMask, is_legal, unpack_mask
+from nemesis.play.policy_players import PolicyPlayer
 from nemesis.policies.config import PolicyConfig
-from nemesis.policies.heads import IllegalPositionError
 from nemesis.policies.play_style import PlayStyle
 from nemesis.policies.policy import Policy
 from nemesis.storage.policy_files import save_policy

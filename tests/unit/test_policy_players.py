@@ -12,7 +12,8 @@ from rich.console import Console
 
 from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
-from nemesis.play.policy_players import PlayOptions, open_ensemble, open_policy_player
+from nemesis.play.play_options import PlayOptions
+from nemesis.play.policy_players import open_ensemble, open_policy_player
 from nemesis.policies.build import build_policy
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.play_style import PlayStyle

@@ -1,21 +1,25 @@
 """A person who waits sees what is going on, and how far it is."""
 
 import io
+import logging
 import re
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from nemesis.cli.status import StatusLine, output, status_line
 from nemesis.core import progress
+from nemesis.core.game import StepPolicy
 from nemesis.core.progress import Activity
-from nemesis.games.openspiel.game import open_game
+from nemesis.games.openspiel.game import NODE_LIMIT, open_game
 from nemesis.play.experience import Clock
 from nemesis.play.matches import play
 from nemesis.play.scripted import open_opponent
+from nemesis.storage.run_directory import RunDirectory
 from nemesis.training import reporter
 from nemesis.training.config import RunConfig
 from nemesis.training.display import LiveDisplay, PlainDisplay, Progress
@@ -62,6 +66,27 @@ def test_matches_report_how_many_are_over():
     assert 30 < counts[-1] < 40
 
 
+def test_games_that_are_computed_exactly_report_how_far_they_are():
+    seen: list[Activity | None] = []
+    with progress.listening(seen.append):
+        game = open_game("leduc_poker", None)
+        uniform = StepPolicy(0, lambda _, mask, state: ((mask / mask.sum(1, keepdims=True)).astype(np.float32), state))
+        game.nash_conv(uniform)
+    by_text: dict[str, list[tuple[int, int | None]]] = {}
+    for activity in seen:
+        assert activity is not None
+        by_text.setdefault(activity.text, []).append((activity.done, activity.total))
+    counting, tabulating, computing = by_text.values()
+    assert {total for _, total in counting} == {NODE_LIMIT}
+    assert {total for _, total in tabulating} == {9457}  # nodes
+    assert {total for _, total in computing} == {936}  # information states
+    for reports in (counting, tabulating, computing):
+        done = [done for done, _ in reports]
+        assert len(done) >= 4
+        assert done == sorted(set(done))
+    assert tabulating[-1][0] > 8000
+
+
 def test_on_a_terminal_the_status_is_one_line_that_disappears():
     stream = Terminal()
     with status_line(stream):
@@ -101,6 +126,30 @@ def test_a_result_replaces_the_status(capsys: pytest.CaptureFixture[str]):
         output("win rate 60%")
         assert stream.getvalue().endswith("\r\x1b[2K")
     assert capsys.readouterr().out == "win rate 60%\n"
+
+
+def test_a_warning_replaces_the_status_until_it_is_drawn_again():
+    stream = Terminal()
+    with status_line(stream):
+        progress.report("Evaluating")
+        logging.getLogger("nemesis.games").warning("A match is voided.")
+        assert stream.getvalue().endswith("Evaluating …\r\x1b[2KWarning: A match is voided.\n")
+        shown = len(stream.getvalue())
+        wait_for(lambda: stream.getvalue().endswith("\r\x1b[2KEvaluating …") and len(stream.getvalue()) > shown)
+
+
+def test_warnings_of_a_run_go_to_its_log_and_to_what_shows_it(tmp_path: Path):
+    stream = Terminal()
+    shown: list[str] = []
+    warn = logging.getLogger("nemesis.games").warning
+    with status_line(stream), RunDirectory.create(tmp_path / "run", {}) as run:
+        warn("Before the display.")
+        with progress.warnings_shown(shown.append):
+            warn("A match is voided.")
+        warn("After the display.")
+        assert "A match is voided." in run.log_path.read_text()
+    assert shown == ["Warning: A match is voided."]
+    assert stream.getvalue() == ""
 
 
 def test_plain_displays_show_an_activity_that_takes_long():
@@ -190,7 +239,14 @@ def test_a_resumed_run_knows_how_long_its_evaluations_took(monkeypatch: pytest.M
 
 def test_win_rates_are_shown_with_their_interval_and_matches():
     stream = io.StringIO()
-    values = {"win_rate_against_random": 0.6, "return_against_random": 0.2, "matches_against_random": 100.0}
+    history = [
+        (update, {f"{name}_against_random{suffix}": value for suffix in ("", "_average") for name, value in figures})
+        for update, figures in (
+            (0, (("win_rate", 0.5), ("return", 0.0), ("matches", 400.0))),
+            (5, (("win_rate", 1.0), ("return", 1.0), ("matches", 100.0))),
+            (10, (("win_rate", 0.6), ("return", 0.2), ("matches", 100.0))),
+        )
+    ]
     shown = Progress(
         update=10,
         total=100,
@@ -200,16 +256,22 @@ def test_win_rates_are_shown_with_their_interval_and_matches():
         seconds_left=9.0,
         time_split={},
         losses={},
-        evaluation=[(10, values)],
+        rewards={},
+        evaluation=history,
         skipped_steps=0,
     )
     with PlainDisplay("kuhn", 100, Console(file=stream)) as display:
         display.update(shown)
-    assert "win_rate_against_random 60.0% (95 % interval 50.2% to 69.1% of 100 matches; first" in stream.getvalue()
+    assert (
+        "win_rate_against_random 60.0% (95 % interval 50.2% to 69.1% of 100 matches; "
+        "first 50.0% [45.1% to 54.9% of 400], best 100.0% [96.3% to 100.0% of 100])"
+    ) in stream.getvalue()
     assert "matches_against" not in stream.getvalue()
     console = Console(file=stream, force_terminal=True, width=80, height=24, color_system=None, _environ={})
     with LiveDisplay("kuhn", 100, console) as display:
         display.update(shown)
     panel = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", stream.getvalue())
-    assert "evaluation at 10, 100 matches each" in panel
-    assert "60.0% 50–69" in panel
+    assert "evaluation at 10, 100 to 400 matches each" in panel
+    rows = [" ".join(line.strip("│ ").split()) for line in panel.splitlines()]
+    for label in ("win rate against random", "average against random"):  # whole, beside all the intervals
+        assert f"{label} ▅█▅ 50.0% 45–55 → 100.0% 96–100 → 60.0% 50–69" in rows

@@ -16,7 +16,8 @@ from nemesis.data.dataset import open_dataset
 from nemesis.data.episodes import Episodes, concatenate
 from nemesis.data.writer import DatasetWriter
 from nemesis.play.matches import Score, play
-from nemesis.play.players import Player, PolicyPlayer, RandomPlayer, ScriptedPlayer
+from nemesis.play.players import Player, RandomPlayer, ScriptedPlayer
+from nemesis.play.policy_players import PolicyPlayer
 from nemesis.play.recording import Recorder
 
 torch.set_num_threads(1)

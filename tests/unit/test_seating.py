@@ -13,8 +13,8 @@ from nemesis.core.game import Decisions, Game
 from nemesis.play.collector import Collector
 from nemesis.play.experience import Clock
 from nemesis.play.pairings import EXPLOITER, MAIN, Pairing, Pairings, PlayerSource
-from nemesis.play.players import Choices, PolicyPlayer, RandomPlayer, SavablePlayer
-from nemesis.play.policy_players import frozen_players
+from nemesis.play.players import Choices, RandomPlayer, SavablePlayer
+from nemesis.play.policy_players import PolicyPlayer, frozen_players
 from nemesis.play.seating import Seating, open_seating
 from nemesis.policies.config import PolicyConfig
 from nemesis.policies.play_style import PlayStyle

@@ -7,10 +7,12 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from nemesis.core.errors import UserError
-from nemesis.deploy.pokemon.showdown_client import ScheduledBattle
+
+if TYPE_CHECKING:
+    from nemesis.deploy.pokemon.showdown_client import ScheduledBattle
 
 PREFIX = "poke-env:"
 _START_LIMIT = 300.0  # seconds, for a busy machine
@@ -26,7 +28,7 @@ class PokeEnvOpponent:
         self._teams = opponent_team
         self._printed = printed
 
-    async def invite(self, scheduled: ScheduledBattle) -> None:
+    async def invite(self, scheduled: "ScheduledBattle") -> None:
         """Ask the player for a battle with a given team: to accept our challenge, or to challenge us."""
         assert self._process.stdin is not None  # noqa: S101
         invitation = {"challenges": not scheduled.challenges, "team": self._teams[scheduled.match]}
@@ -48,6 +50,12 @@ class PokeEnvOpponent:
         return f" It printed: {output}" if output else ""
 
 
+def check_installed() -> None:
+    """Raise if poke-env is not installed."""
+    if find_spec("poke_env") is None:
+        raise UserError("poke-env players need poke-env. Install it with: pip install 'nemesis-rl[poke-env]'")
+
+
 @asynccontextmanager
 async def poke_env_opponent(
     player: str,
@@ -61,8 +69,7 @@ async def poke_env_opponent(
     seed: int,
 ) -> AsyncIterator[PokeEnvOpponent]:
     """Run a player class by name, with a team for every match; it plays as `name` against `opponent`."""
-    if find_spec("poke_env") is None:
-        raise UserError("poke-env players need poke-env. Install it with: pip install 'nemesis-rl[poke-env]'")
+    check_installed()
     command = [sys.executable, "-m", "nemesis.deploy.pokemon.poke_env_player", websocket, battle_format, player]
     command += ["--name", name, "--opponent", opponent, "--seed", str(seed), *(["--sheets"] if sheets else [])]
     with tempfile.TemporaryFile() as printed:

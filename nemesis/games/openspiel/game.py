@@ -2,27 +2,33 @@
 
 A game is *tabulated*, that is, expanded into arrays and measured exactly, if OpenSpiel provides information state
 strings, its tree has at most `NODE_LIMIT` nodes, and nodes times view size are at most `NUMBER_LIMIT`. Any other game
-is stepped, and measured by matches. Liar's dice with six sides is tabulated (294,883 nodes: some seconds to expand,
-and some for each NashConv); tic-tac-toe with its 549,946 nodes is stepped.
+is stepped, and measured by matches. Liar's dice with six sides is tabulated (294,883 nodes, some seconds to expand);
+tic-tac-toe with its 549,946 nodes is stepped.
 """
+
+# ruff: noqa: PLC0415 (torch is slow to import, and only networks need it)
 
 import difflib
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyspiel
-from torch import nn
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import SIDES, FloatArray, GameSpec, MatchPool, Scripted, StepPolicy
-from nemesis.games.openspiel.encoder import LinearActionHead, VectorEncoder
+from nemesis.core.progress import report
+from nemesis.games.openspiel.best_response import BestResponses
 from nemesis.games.openspiel.stepping_pool import SteppingPool
 from nemesis.games.openspiel.tabulated_pool import TabulatedPool
-from nemesis.games.openspiel.tree import GameTree, larger_than, tabulate
+from nemesis.games.openspiel.tree import GameTree, count_nodes, tabulate
+
+if TYPE_CHECKING:
+    from torch import nn
 
 NODE_LIMIT = 300_000
 NUMBER_LIMIT = 20_000_000  # 80 megabytes of views at most
+_BATCH = 4096  # information states that a policy gets at once
 
 
 def open_game(name: str, settings: None = None, *, node_limit: int = NODE_LIMIT) -> "OpenSpielGame":  # noqa: ARG001
@@ -47,8 +53,8 @@ def open_game(name: str, settings: None = None, *, node_limit: int = NODE_LIMIT)
         raise UserError(f"'{name}' has no observation tensor, so a network cannot play it.")
     stepped = OpenSpielGame(name, game)
     limit = min(node_limit, NUMBER_LIMIT // stepped.spec.view_size)
-    small = kind.provides_information_state_string and not larger_than(game, limit)
-    return TabulatedGame(name, game) if small else stepped
+    nodes = count_nodes(game, limit) if kind.provides_information_state_string else None
+    return stepped if nodes is None else TabulatedGame(name, game, nodes)
 
 
 class OpenSpielGame:
@@ -79,32 +85,39 @@ class OpenSpielGame:
     def pool(self, slots: int, seed: int) -> MatchPool:
         return SteppingPool(self._game, slots, seed)
 
-    def encoder(self, width: int) -> nn.Module:
+    def encoder(self, width: int) -> "nn.Module":
+        from nemesis.games.openspiel.encoder import VectorEncoder
+
         return VectorEncoder(self.spec.view_size, width)
 
-    def action_head(self, width: int) -> nn.Module:
+    def action_head(self, width: int) -> "nn.Module":
+        from nemesis.games.openspiel.encoder import LinearActionHead
+
         return LinearActionHead(width, self.spec.actions)
 
 
 class TabulatedGame(OpenSpielGame):
     """A game small enough to expand its whole tree: faster matches, and exact exploitability."""
 
+    def __init__(self, name: str, game: Any, nodes: int) -> None:
+        super().__init__(name, game)
+        self._nodes = nodes
+
     @cached_property
     def _tree(self) -> GameTree:  # lazy: the spec and the encoder do not need it
-        return tabulate(self._game)
+        return tabulate(self._game, self._nodes)
+
+    @cached_property
+    def _best_responses(self) -> BestResponses:
+        return BestResponses(self._tree)
 
     def pool(self, slots: int, seed: int) -> MatchPool:
         return TabulatedPool(self._tree, slots, seed)
 
     def nash_conv(self, policy: StepPolicy) -> float:
         """Return NashConv: the sum over seats of what an exact best response gains."""
-        tree = self._tree
-        table: dict[str, list[tuple[int, float]]] = {}
-        for row, probabilities in enumerate(self._probabilities(policy)):
-            legal = np.flatnonzero(tree.mask[row])
-            chances = probabilities[legal].astype(np.float64)
-            table[tree.key[row]] = list(zip(legal.tolist(), (chances / chances.sum()).tolist(), strict=True))
-        return float(pyspiel.nash_conv(self._game, pyspiel.TabularPolicy(table)))
+        probabilities = self._probabilities(policy) * self._tree.mask.astype(np.float64)
+        return self._best_responses.nash_conv(probabilities / probabilities.sum(axis=1, keepdims=True))
 
     def _probabilities(self, policy: StepPolicy) -> FloatArray:
         """Run the policy, memory included, through every information state: (information, action)."""
@@ -112,7 +125,12 @@ class TabulatedGame(OpenSpielGame):
         probabilities = np.zeros(tree.mask.shape, dtype=np.float32)
         # The last row stays zero: it is the memory before a seat's first decision, where the parent is −1.
         state = np.zeros((len(tree.key) + 1, policy.state_size), dtype=np.float32)
-        for rows in tree.levels():
-            chosen = policy.step(tree.view[rows], tree.mask[rows], state[tree.parent[rows]])
-            probabilities[rows], state[rows] = chosen
+        done = 0
+        for level in tree.levels():
+            for first in range(0, len(level), _BATCH):
+                report("Computing the exact NashConv, by information states", done, len(tree.key))
+                rows = level[first : first + _BATCH]
+                chosen = policy.step(tree.view[rows], tree.mask[rows], state[tree.parent[rows]])
+                probabilities[rows], state[rows] = chosen
+                done += len(rows)
         return probabilities

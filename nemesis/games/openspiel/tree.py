@@ -15,6 +15,8 @@ from nemesis.core.game import SIDES, BoolArray, FloatArray, IntArray
 from nemesis.core.masks import PackedMask, pack_mask
 from nemesis.core.progress import report
 
+_REPORTED_NODES = 1000  # between two reports
+
 
 @dataclass(frozen=True, slots=True)
 class GameTree:
@@ -30,6 +32,8 @@ class GameTree:
 
     chance_edge: npt.NDArray[np.float64]  # (edge,) chance index + cumulative probability, ascending over all edges
     chance_child: IntArray  # (edge,) next node
+    chance_parent: IntArray  # (edge,) chance index
+    chance_probability: npt.NDArray[np.float64]  # (edge,)
 
     returns: FloatArray  # (end, side)
 
@@ -56,11 +60,15 @@ def view_of(state: Any, seat: int, information: bool) -> list[float]:
     return tensor
 
 
-def larger_than(game: Any, nodes: int) -> bool:
-    """Return whether a turn-based game has more than `nodes` nodes, without storing them."""
-    found = 1
+def count_nodes(game: Any, limit: int) -> int | None:
+    """Return the number of nodes of a turn-based game, without storing them; None if it is above the limit."""
+    activity = f"Counting the nodes of {game.get_type().short_name}, up to the limit of exact games"
+    found = reported = 1
     pending = [iter([game.new_initial_state()])]  # only the current path, so that memory stays small
-    while pending and found <= nodes:
+    while pending and found <= limit:
+        if found - reported >= _REPORTED_NODES:
+            reported = found
+            report(activity, found, limit)
         state = next(pending[-1], None)
         if state is None:
             pending.pop()
@@ -68,14 +76,13 @@ def larger_than(game: Any, nodes: int) -> bool:
         actions = state.legal_actions()  # chance outcomes at chance nodes, none at the end
         found += len(actions)
         pending.append(map(state.child, actions))
-    return found > nodes
+    return None if found > limit else found
 
 
-def tabulate(game: Any) -> GameTree:
-    """Expand a turn-based two-player game into arrays."""
-    report(f"Tabulating {game.get_type().short_name}")
+def tabulate(game: Any, nodes: int) -> GameTree:
+    """Expand a turn-based two-player game of so many nodes into arrays."""
     builder = _Builder(game)
-    builder.walk()
+    builder.walk(nodes)
     return builder.finish()
 
 
@@ -94,12 +101,17 @@ class _Builder:
         self.chance: list[list[tuple[float, int, int]]] = []  # per chance node: probability, kind, index
         self.ends: list[list[float]] = []
 
-    def walk(self) -> None:
-        """Visit every history once."""
+    def walk(self, nodes: int) -> None:
+        """Visit every history once; there are so many."""
+        activity = f"Tabulating {self.game.get_type().short_name}"
+        visited = 0
         root = self.game.new_initial_state()
         self.root = self._add(root, (-1,) * SIDES)
         pending = [(root, self.root, (-1,) * SIDES)]
         while pending:
+            if visited % _REPORTED_NODES == 0:
+                report(activity, visited, nodes)
+            visited += 1
             state, (kind, index), last = pending.pop()
             if kind == 0:
                 seat, row = self.decision[index]
@@ -143,12 +155,11 @@ class _Builder:
         child = np.full((decisions, self.actions), -1, dtype=np.int64)
         child[edges[:, 0], edges[:, 1]] = first[edges[:, 2]] + edges[:, 3]
 
-        cumulative: list[npt.NDArray[np.float64]] = []
-        chance_child: list[int] = []
-        for index, outcomes in enumerate(self.chance):
-            total = np.cumsum([probability for probability, _, _ in outcomes])
-            cumulative.append(index + total / total[-1])
-            chance_child += [int(first[kind]) + place for _, kind, place in outcomes]
+        outcomes = [outcome for node in self.chance for outcome in node]
+        chance_parent = np.repeat(np.arange(chances), [len(node) for node in self.chance])
+        probability = np.array([outcome[0] for outcome in outcomes], dtype=np.float64)
+        kinds, places = (np.array([outcome[part] for outcome in outcomes], dtype=np.int64) for part in (1, 2))
+        cumulative = [np.cumsum([outcome[0] for outcome in node]) for node in self.chance]
 
         parent = np.array(self.parents, dtype=np.int64)
         depth = np.zeros(len(parent), dtype=np.int64)
@@ -163,8 +174,12 @@ class _Builder:
             seat=seat,
             information=information,
             child=child,
-            chance_edge=np.concatenate(cumulative) if cumulative else np.zeros(0),
-            chance_child=np.array(chance_child, dtype=np.int64),
+            chance_edge=np.concatenate(
+                [index + part / part[-1] for index, part in enumerate(cumulative)] or [probability]
+            ),
+            chance_child=first[kinds] + places,
+            chance_parent=chance_parent,
+            chance_probability=probability,
             returns=np.array(self.ends, dtype=np.float32),
             key=tuple(self.rows),
             view=np.stack(self.views),

@@ -1,14 +1,15 @@
 """A Pokémon Showdown format as a `Game`."""
 
+# ruff: noqa: PLC0415 (torch is slow to import, and only networks need it)
+
 import hashlib
 import json
 from collections.abc import Collection, Mapping
 from functools import cache, cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from torch import nn
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import SIDES, BoolArray, FloatArray, GameSpec, IntArray, MatchPool, Scripted
@@ -18,9 +19,6 @@ from nemesis.games.pokemon.hosts.host_process import HostError, Setting
 from nemesis.games.pokemon.hosts.observer import Observer
 from nemesis.games.pokemon.hosts.pool import BattlePool, Teams, pair_generator
 from nemesis.games.pokemon.hosts.warm_hosts import WarmHosts
-from nemesis.games.pokemon.network.encoder import PokemonEncoder
-from nemesis.games.pokemon.network.opponent_model import PokemonOpponentModel, action_classes, class_names
-from nemesis.games.pokemon.network.pointer_head import PokemonActionHead
 from nemesis.games.pokemon.replays.reading import ReplayReader, without_guesses
 from nemesis.games.pokemon.scripted import heuristics
 from nemesis.games.pokemon.settings import PokemonSettings
@@ -29,6 +27,9 @@ from nemesis.games.pokemon.views import layout
 from nemesis.games.pokemon.views import potentials as rewards
 from nemesis.games.pokemon.views.actions import ActionSpace, Kind, action_space
 from nemesis.games.pokemon.views.augmentation import AUGMENTATIONS, augment
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 @cache
@@ -137,7 +138,7 @@ class PokemonGame:
     def observer(self) -> Observer:
         """Return an observer that converts battles on a server into views; it has its own host."""
         (host,) = self._hosts_ready.take([self._setting(slots=1)])
-        return Observer(host)
+        return Observer(host, self._hosts_ready.give_back)
 
     def replay_reader(self) -> ReplayReader:
         """Return a reader of public logs of this format; it has its own host."""
@@ -148,22 +149,30 @@ class PokemonGame:
         """Return several readers, whose hosts start in parallel."""
         hosts = self._hosts_ready.take([self._setting(slots=1)] * count)
         try:
-            return [ReplayReader(host, self.format) for host in hosts]
+            return [ReplayReader(host, self.format, self._hosts_ready.give_back) for host in hosts]
         except (HostError, UserError):  # for example, the format is not supported
             for host in hosts:
-                host.close()
+                self._hosts_ready.give_back(host)
             raise
 
-    def encoder(self, width: int) -> nn.Module:
+    def encoder(self, width: int) -> "nn.Module":
+        from nemesis.games.pokemon.network.encoder import PokemonEncoder
+
         return PokemonEncoder(width, self.format.slots, self.format.mod, self.format.brought)
 
-    def action_head(self, width: int) -> nn.Module:
+    def action_head(self, width: int) -> "nn.Module":
+        from nemesis.games.pokemon.network.pointer_head import PokemonActionHead
+
         return PokemonActionHead(width, self.format.slots)
 
     def action_classes(self, view: npt.NDArray[Any], action: IntArray) -> npt.NDArray[np.int16]:
+        from nemesis.games.pokemon.network.opponent_model import action_classes, class_names
+
         return action_classes(view, action, self._space, class_names(self.format.mod))
 
-    def opponent_model_head(self, width: int) -> nn.Module:
+    def opponent_model_head(self, width: int) -> "nn.Module":
+        from nemesis.games.pokemon.network.opponent_model import PokemonOpponentModel, class_names
+
         return PokemonOpponentModel(width, class_names(self.format.mod).count)
 
     def phases(self, view: npt.NDArray[Any], action: IntArray) -> Mapping[str, BoolArray]:

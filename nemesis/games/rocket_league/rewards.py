@@ -1,8 +1,9 @@
 """Reward components: what each car did between two decisions, besides goals, which are the result of a match.
 
 Every component is about −1 to 1 per decision. The weights are relative to a goal, which pays 1: those of events are a
-part of it, and what is paid in every decision, about 15 times a second, is small. Components that describe a car are 0
-while it is demolished, and all are 0 for cars that do not take part.
+part of it, and what is paid in every decision, about 15 times a second, is small: a goal ends the match and with it
+all further payments, so what a good car earns per decision has to stay below (1 − discount), or be made zero-sum
+(`shared`). Components that describe a car are 0 while it is demolished, and all are 0 for cars that do not take part.
 """
 
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ GOAL = (0.0, 6000.0, 321.0)  # the middle of the back net that side 0 attacks
 _FULL_BOOST = 100.0
 _STRONG_TOUCH = 2 * CAR_SPEED  # change of the ball's velocity
 _AT_CENTRE = 1.0  # distance of the ball in x and y, and its velocity
-_TINY = 1e-6
+_TINY = np.float32(1e-6)
 
 COMPONENTS: Mapping[str, RewardComponent] = {
     # Events, 1 each.
@@ -35,11 +36,11 @@ COMPONENTS: Mapping[str, RewardComponent] = {
     # In every decision, −1 to 1.
     "velocity_to_ball": RewardComponent(0.005),  # the car's velocity towards the ball / largest
     "ball_to_goal": RewardComponent(0.02),  # the ball's velocity towards the other goal / largest
-    "facing_ball": RewardComponent(0.002),  # cosine of the angle between the car's front and the ball
-    "alignment": RewardComponent(0.002),  # mean cosine of: own goal → car → ball, and car → ball with car → other goal
+    "facing_ball": RewardComponent(0.001),  # cosine of the angle between the car's front and the ball
+    "alignment": RewardComponent(0.001),  # mean cosine of: own goal → car → ball, and car → ball with car → other goal
     # In every decision, 0 to 1.
-    "boost_kept": RewardComponent(0.002),  # √(boost / 100)
-    "speed": RewardComponent(0.002),  # the car's speed / largest
+    "boost_kept": RewardComponent(0.001),  # √(boost / 100)
+    "speed": RewardComponent(0.001),  # the car's speed / largest
     "aerial": RewardComponent(0.005),  # of a car in the air: its height or, if lower, that of the ball / ceiling
     "kickoff": RewardComponent(0.02),  # of a side's closest car, while the ball waits at the centre: velocity_to_ball
 }
@@ -54,7 +55,8 @@ def rewards(before: ArenaState, after: ArenaState) -> FloatArray:
     goal, own_goal = _goals(after.present.shape[1])
     to_ball = after.ball_position[:, None] - after.position
     distance = _length(to_ball)
-    to_ball = to_ball / np.maximum(distance, _TINY)[..., None]
+    divisor: FloatArray = np.maximum(distance, _TINY)
+    to_ball = to_ball / divisor[..., None]
     approach = _dot(after.velocity, to_ball) / CAR_SPEED
     driving = after.present & ~after.demolished
     flying = driving & ~after.on_ground
@@ -125,8 +127,8 @@ def _length(vector: FloatArray) -> FloatArray:
 
 def _along(vector: FloatArray, direction: FloatArray) -> FloatArray:
     """Return the part of vectors (…, 3) along directions (…, 3) of any length."""
-    part: FloatArray = _dot(vector, direction) / np.maximum(_length(direction), _TINY)
-    return part
+    length: FloatArray = np.maximum(_length(direction), _TINY)
+    return _dot(vector, direction) / length
 
 
 def _takes_kickoff(before: ArenaState, distance: FloatArray) -> BoolArray:

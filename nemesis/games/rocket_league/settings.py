@@ -23,7 +23,7 @@ class RocketLeagueSettings(Settings):
     """How matches are simulated, how they start and end, and how cars share rewards."""
 
     may_change: ClassVar[tuple[str, ...]] = ("meshes", "arena")
-    technical: ClassVar[tuple[str, ...]] = ("meshes", "starts", "states", "team_spirit", "zero_sum")
+    technical: ClassVar[tuple[str, ...]] = ("meshes", "arena", "starts", "states", "team_spirit", "zero_sum")
     """Settings that do not affect scored matches, which start with kick-offs."""
 
     meshes: str | None = Field(

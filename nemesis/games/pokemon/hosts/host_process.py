@@ -108,14 +108,16 @@ class Host:
         os.set_blocking(self._input, False)
         self._limit = STEP_LIMIT
         self._stepped = False
+        self._answering = False
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
     @property
-    def alive(self) -> bool:
-        return self._process.poll() is None
+    def reusable(self) -> bool:
+        """Whether the process is alive and has answered everything, so that another user can start it again."""
+        return not self._answering and self._process.poll() is None
 
     def start(self, setting: Setting) -> None:
         """Set what is played; may be called repeatedly."""
@@ -143,9 +145,7 @@ class Host:
     def ask(self, question: str, **details: Any) -> Any:
         """Send a request that is answered in JSON."""
         self._send(_CONTROL, json.dumps({"ask": question, **details}).encode())
-        kind, body = self._receive(ANSWER_LIMIT)
-        if kind != _CONTROL:
-            raise HostError("The host answered a request with a step.")
+        _, body = self._receive(ANSWER_LIMIT, _CONTROL)
         answer = _parsed(body)
         if "error" in answer:
             raise UserError(f"The Pokémon simulator says: {answer['error']}")
@@ -157,7 +157,7 @@ class Host:
         `replays/reading.py` decodes the answer.
         """
         self._send(_CONTROL, json.dumps({"ask": "read", "logs": logs, "played": played}).encode())
-        kind, body = self._receive(ANSWER_LIMIT)
+        kind, body = self._receive(ANSWER_LIMIT, _STEP, _CONTROL)
         if kind == _STEP:
             return body
         raise UserError(f"The Pokémon simulator says: {_parsed(body).get('error')}")
@@ -174,10 +174,9 @@ class Host:
 
     def end_step(self) -> Step:
         """Wait for the next decisions and results."""
-        kind, body = self._receive(self._limit if self._stepped else ANSWER_LIMIT)  # the first step loads and compiles
+        limit = self._limit if self._stepped else ANSWER_LIMIT  # the first step loads and compiles
+        _, body = self._receive(limit, _STEP)
         self._stepped = True
-        if kind != _STEP:
-            raise HostError("The host answered a step with something else.")
         try:
             return self._read_step(body)
         except (ValueError, KeyError, TypeError) as error:
@@ -207,6 +206,7 @@ class Host:
         return Step(places[:, 0], places[:, 1], view, mask, ended)
 
     def _send(self, kind: int, body: bytes) -> None:
+        self._answering = True
         rest = memoryview(_HEAD.pack(_MAGIC, kind, len(body)) + body)
         deadline = monotonic() + self._limit
         while rest:
@@ -218,12 +218,16 @@ class Host:
             except (BrokenPipeError, OSError):
                 raise HostError(f"The host has died.{self._output_tail()}") from None
 
-    def _receive(self, limit: float) -> tuple[int, bytearray]:
+    def _receive(self, limit: float, *kinds: int) -> tuple[int, bytearray]:
         deadline = monotonic() + limit
         magic, kind, length = _HEAD.unpack(self._read(_HEAD.size, deadline, limit))
         if magic != _MAGIC or length > _MAX_FRAME_SIZE:
             raise HostError("The host sent something that is not a frame.")
-        return kind, self._read(length, deadline, limit)
+        body = self._read(length, deadline, limit)
+        if kind not in kinds:
+            raise HostError("The host answered a request with a step, or a step with something else.")
+        self._answering = False
+        return kind, body
 
     def _read(self, length: int, deadline: float, limit: float) -> bytearray:
         buffer = bytearray(length)

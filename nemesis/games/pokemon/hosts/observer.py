@@ -5,7 +5,7 @@ gets the same inputs on a server as in training.
 """
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -33,9 +33,11 @@ class SeatUpdate:
 class Observer:
     """Tracks any number of battles of one format."""
 
-    def __init__(self, host: Host) -> None:
-        """Use a host that was started for the format."""
+    def __init__(self, host: Host, give_back: Callable[[Host], None]) -> None:
+        """Use a host that was started for the format, and give it back in the end."""
         self._host = host
+        self._give_back = give_back
+        self._closed = False
 
     def observe(self, updates: Sequence[SeatUpdate]) -> tuple[npt.NDArray[np.int16], PackedMask]:
         """Return view records (n, view) and packed masks (n, byte), one row per update."""
@@ -55,7 +57,10 @@ class Observer:
         self._ask("forget", battles=list(battles))
 
     def close(self) -> None:
-        self._host.close()
+        """Give the host back. May be called twice."""
+        if not self._closed:
+            self._closed = True
+            self._give_back(self._host)
 
     def _ask(self, question: str, **details: Any) -> Any:
         try:

@@ -1,10 +1,11 @@
-"""Reuse of hosts: a pool that closes returns its hosts, and the next pool takes them.
+"""Reuse of hosts: a pool, observer or replay reader that closes gives its hosts back, and the next one takes them.
 
 A host reaches full speed only after about ten seconds of battles, because of JIT compilation, so it is not ended with
 every evaluation.
 """
 
 import weakref
+from contextlib import suppress
 from typing import Any
 
 from nemesis.core.errors import UserError
@@ -28,13 +29,17 @@ class WarmHosts:
         hosts = [self._one() for _ in settings]  # new ones start in parallel
         try:
             return [self._started(host, setting) for host, setting in zip(hosts, settings, strict=True)]
-        except UserError:
-            _close_all(hosts)
+        except UserError:  # for example, the format does not exist
+            for host in hosts:
+                self.give_back(host)
             raise
 
     def give_back(self, host: Host) -> None:
-        """Keep an idle host for reuse."""
-        self._idle.append(host)
+        """Keep a host for reuse. One that failed or was interrupted is ended instead."""
+        if host.reusable:
+            self._idle.append(host)
+        else:
+            host.close()
 
     def check_teams(self, battle_format: str, teams: list[str]) -> list[dict[str, Any]]:
         """Validate teams with the simulator: for each `{"packed": …}`, or `{"problems": [sentence, …]}`."""
@@ -42,17 +47,16 @@ class WarmHosts:
         try:
             answers: list[dict[str, Any]] = host.ask("teams", format=battle_format, teams=teams)["teams"]
         except HostError as error:
-            host.close()
             raise UserError(f"The validator failed on these teams. {error}") from None
-        self.give_back(host)
+        finally:
+            self.give_back(host)
         return answers
 
     def _one(self) -> Host:
-        while self._idle:
-            host = self._idle.pop()
-            if host.alive:
-                return host
-            host.close()
+        with suppress(IndexError):  # no other thread may take it between a look and a pop
+            while not (host := self._idle.pop()).reusable:
+                host.close()
+            return host
         report("Starting a process of the Pokémon simulator")
         return Host(self._node)
 

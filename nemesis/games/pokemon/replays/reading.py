@@ -11,7 +11,7 @@ guessed in both cases, field by field.
 
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
 from functools import cache
@@ -163,9 +163,11 @@ def without_guesses(view: npt.NDArray[np.int16], guessed: BoolArray) -> npt.NDAr
 class ReplayReader:
     """Reads public logs of one format."""
 
-    def __init__(self, host: Host, battle_format: Format) -> None:
-        """Read with a host that was started for the format."""
+    def __init__(self, host: Host, battle_format: Format, give_back: Callable[[Host], None]) -> None:
+        """Read with a host that was started for the format, and give it back in the end."""
         self._host = host
+        self._give_back = give_back
+        self._closed = False
         self._space = action_space(battle_format.slots, battle_format.brought)
         codes = {
             kind.__name__.lower(): {name.lower(): flag.value for name, flag in kind.__members__.items()}
@@ -195,7 +197,10 @@ class ReplayReader:
         self._host.ask("complete", usual=usage)
 
     def close(self) -> None:
-        self._host.close()
+        """Give the host back. May be called twice."""
+        if not self._closed:
+            self._closed = True
+            self._give_back(self._host)
 
 
 def _batches(logs: Sequence[tuple[str, str]]) -> list[list[tuple[str, str]]]:

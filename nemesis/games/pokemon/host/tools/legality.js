@@ -14,7 +14,7 @@ import { loadSimulator } from '../simulator.js';
 import { seededRandom, startBattle } from './play.js';
 import { generatedTeam, wildTeam } from './random-teams.js';
 
-const simulator = loadSimulator({ overlay: false });
+const simulator = loadSimulator({ overlay: true });
 
 const OPTIONS = 45;
 const TURNS = OPTIONS * OPTIONS;

@@ -1,0 +1,111 @@
+"""Commands refuse wrong inputs at once: what does not need a policy is checked before torch is imported."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nemesis.cli import main
+
+KUHN = "openspiel:kuhn_poker"
+SMALL = ["collection.slots=16", "collection.decisions=64", "policy.size=nano", "tracking.tensorboard=false"]
+
+# Runs commands in turn. Torch must be in none of them, so one process is enough for all.
+SCRIPT = """
+import contextlib, io, json, sys
+from nemesis.cli import main
+
+for arguments in json.load(sys.stdin):
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        code = main(arguments)
+    print(json.dumps([code, said.getvalue(), "torch" in sys.modules]), flush=True)
+"""
+
+REFUSED = [
+    (["train", "kuhn", "--run", "run"], "run already has a run; continue it with `nemesis resume run`"),
+    (["resume", "nowhere"], "There is no run in nowhere"),
+    (["resume", "run", "learner.clip=0.1"], "learner.clip cannot change when a run is resumed"),
+    (["evaluate", "nowhere"], "There is no run in nowhere"),
+    (["evaluate", "nothing.safetensors"], "There is no policy at nothing.safetensors."),
+    (["evaluate", "broken.safetensors"], "is not a policy file of Nemesis, or it is damaged"),
+    (["evaluate", "shipped:nobody"], "There is no shipped:nobody."),
+    (["evaluate", "run", "--matches", "50"], "is measured exactly, without matches"),
+    (["evaluate", "run", "nothing/here"], "There is no run in nothing/here"),
+    (["evaluate", "run", "bald"], "has no opponent called 'bald'"),
+    (["evaluate", "run", "random", "--ensemble", "9"], "valid checkpoints, and 9 were asked for"),
+    (["evaluate", "run", "random", "--ensemble", "0"], "--ensemble must be a whole number of at least 1, not 0."),
+    (["evaluate", "run", "random", "--temperature", "-1"], "The temperature must be a number of at least 0, not -1.0."),
+    (["evaluate", "run", "random", "pokemon.turn_limit=20"], "pokemon.turn_limit has no effect on"),
+    (["evaluate", "policy.safetensors", "--opponent", "bald"], "has no opponent called 'bald'"),
+    (["evaluate", "run", "poke-env:RandomPlayer"], "plays Pokémon battles"),
+    (["evaluate", "random", "bald", "--game", "pokemon:gen1ou"], "has no opponent called 'bald'"),
+    (["evaluate", "random", "--game", "openspiel:khun_poker", "greedy"], "Did you mean kuhn_poker?"),
+    (["evaluate", "random", "greedy", "--game", KUHN, "--ensemble", "2"], "--ensemble is for runs"),
+    (["exploit", "nowhere"], "There is no run in nowhere"),
+    (["exploit", "run", "learner.gamma=0.9"], "learner.gamma is called learner.discount here"),
+    (["exploit", "run", "updates=0"], "updates must be a whole number of at least 1, not 0."),
+    (["exploit", "run", "exploiter.updates=5"], "has no effect on `nemesis exploit`; set updates."),
+    (["exploit", "run", "--run", "run"], "run already has a run"),
+    (["export", "nowhere", "new.safetensors"], "There is no run in nowhere"),
+    (["export", "run", "policy.safetensors"], "policy.safetensors already exists; name a new file"),
+    (["export", "run", "new.safetensors", "--format", "onnx"], "cannot be exported as onnx, only as safetensors"),
+    (["export", "run", "new.safetensors", "--top-p", "2"], "top_p must be a number above 0 and at most 1"),
+    (["export", "policy.safetensors", "new.safetensors", "--last"], "--last is for runs and checkpoints"),
+    (["collect", "nowhere/x", "--out", "new"], "There is no run in nowhere/x"),
+    (["collect", "run", "bald", "--out", "new"], "has no opponent called 'bald'"),
+    (["collect", "random", "--out", "new"], "Name the game with --game"),
+    (["collect", "run", "--out", "dataset"], "dataset already has a dataset; continue it with --add"),
+    (["collect", "run", "--out", "run"], "run has files that are not part of a dataset"),
+    (["collect", "run", "--out", "policy.safetensors"], "policy.safetensors cannot be written to (Not a directory)"),
+    (["collect", "random", "poke-env:RandomPlayer", "--game", "pokemon:gen1ou", "--out", "new"], "cannot be recorded"),
+    (["replays", "import", "nowhere", "--out", "new"], "nowhere"),
+    (["replays", "import", "broken.safetensors", "--out", "new"], "broken.safetensors"),
+    (["replays", "import", "log.json", "--out", "new", "--format", "gen99ou"], "gen99ou"),
+    (["replays", "import", "log.json", "--out", "dataset"], "dataset"),
+    (["replays", "import", "log.json", "--out", "new", "--family", "openspiel"], "openspiel has no public replays"),
+    (["data", "show", "nowhere"], "There is no dataset in nowhere"),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run, a policy file, a dataset, a file that is none of these, and a replay."""
+    folder = tmp_path_factory.mktemp("refusals")
+    assert main(["train", "kuhn", *SMALL, "updates=1", "--run", str(folder / "run")]) == 0
+    assert main(["export", str(folder / "run"), str(folder / "policy.safetensors")]) == 0
+    assert main(["collect", "random", "--game", KUHN, "--matches", "2", "--out", str(folder / "dataset")]) == 0
+    (folder / "broken.safetensors").write_text("nonsense")
+    log = {"id": "gen1ou-1", "format": "[Gen 1] OU", "log": "|player|p1|a||\n|tier|[Gen 1] OU\n|win|a"}
+    (folder / "log.json").write_text(json.dumps(log))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def answers(folder: Path) -> Iterator[dict[str, tuple[int, str, bool]]]:
+    """What each command says, with its exit code and whether torch was imported."""
+    before = sorted(folder.rglob("*"))
+    commands = [arguments for arguments, _ in REFUSED]
+    result = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        input=json.dumps(commands),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    yield {str(command): json.loads(line) for command, line in zip(commands, result.stdout.splitlines(), strict=True)}
+    assert sorted(folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), REFUSED, ids=[" ".join(arguments) for arguments, _ in REFUSED])
+def test_a_wrong_input_is_refused_without_torch(arguments: list[str], sentence: str, answers):
+    code, said, torch = answers[str(arguments)]
+    assert code == 2
+    assert sentence in said
+    assert "Traceback" not in said
+    assert not torch
