@@ -95,7 +95,7 @@ def open_entrants(
     config = _common_settings(policies, overrides)
     opened = build_config(GameConfig, {**config, "game": game}, overrides).open_game()
     for saved in policies:
-        saved.check(opened)
+        saved.check_game(opened)
     for name in names:
         if remote := _remote(name, remote_players):
             remote.check(opened, name)

@@ -95,9 +95,8 @@ class SavedPolicy:
 
     def check(self, game: "Game") -> None:
         """Raise unless the policy can play the game here."""
+        self.check_game(game)
         spec = game.spec
-        if self.game not in (spec.name, *spec.same_policies):
-            raise UserError(f"{self.path} plays {self.game}, not {spec.name}.")
         if self.view_version != spec.view_version:
             raise UserError(
                 f"{self.path} reads another version of the view record of {spec.name} than this version of Nemesis "
@@ -105,6 +104,11 @@ class SavedPolicy:
             )
         if self.world and self.world != spec.world:
             _log.warning("%s was trained in %s, and plays in %s here.", self.path, self.world, spec.world)
+
+    def check_game(self, game: "Game") -> None:
+        """Raise unless the policy was trained on the game, or on one with the same policies."""
+        if self.game not in (game.spec.name, *game.spec.same_policies):
+            raise UserError(f"{self.path} plays {self.game}, not {game.spec.name}.")
 
     def _weights(self, weights: Weights) -> "dict[str, Tensor]":
         if self.checkpoint is None:

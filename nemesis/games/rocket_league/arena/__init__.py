@@ -1,1 +1,1 @@
-"""The arena: collision meshes for RocketSim, given by the user, installed with another package, or computed."""
+"""The arena: collision meshes for RocketSim, and the simulation of matches."""
