@@ -1,4 +1,4 @@
-"""The physics of arenas: the computed one, and that of the game's own meshes where a package that has them is installed.
+"""The physics of arenas: of the computed one, and of the game's own meshes where a package that has them is installed.
 
 Both play the same experiments, each in its own process (`rocket_league_physics.py`).
 """

@@ -57,7 +57,7 @@ class RocketLeagueEncoder(nn.Module):
         taken = cars[:, 1:, 0].any(dim=0).nonzero()[:, 0]
         vector = self.own(self._own_features(view, car))
         vector = relu(vector + self._attend(relu(vector), self._other_features(view, car, cars, taken), cars, taken))
-        return vector.reshape(*leading, -1), None
+        return vector.reshape(*leading, vector.shape[-1]), None
 
     def _own_features(self, view: Tensor, car: Tensor) -> Tensor:
         """Return what describes the own car, the ball and the goals: (n, feature)."""
@@ -102,7 +102,7 @@ class RocketLeagueActionHead(nn.Module):
 
 
 def _by_head(vector: Tensor) -> Tensor:
-    return vector.reshape(*vector.shape[:-1], _HEADS, -1)
+    return vector.reshape(*vector.shape[:-1], _HEADS, vector.shape[-1] // _HEADS)
 
 
 def _ball(view: Tensor) -> tuple[Tensor, Tensor]:
