@@ -40,6 +40,7 @@ setup: .venv/installed-dev
 .venv/installed-dev: .venv/installed
 	@echo "Installing what development needs into .venv; this takes some minutes …"
 	@$(PIP) --editable '.[dev,wandb,benchmarks]' || $(FAILED)
+	@$(PIP) --no-deps rlgym-api rlgym-rocket-league || $(FAILED)  # they ask for an older NumPy, but run with this one
 	@$(BIN)/python -m nemesis.games.pokemon.node --development
 	@touch $@
 

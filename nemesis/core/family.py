@@ -20,6 +20,7 @@ class Family:
     example: str  # a game of the family, for help and error messages
     open_game: str  # (name of the game, settings or None) → Game
     settings: str | None = None  # the model of its settings (core.settings.Settings)
+    pin: str | None = None  # (settings) → settings that also name what they stand for on this machine, for a new run
     commands: str | None = None  # () → commands (cyclopts Apps) that the command line adds
     checks: str | None = None  # () → (label, text) rows of `nemesis doctor`
     replays: str | None = None  # what reads public replays of the family (core.replays.ReplayFamily)

@@ -1,4 +1,4 @@
-"""Atomic file writes that survive a power failure, and that fail in a sentence."""
+"""Atomic file writes that survive a power failure and fail in a sentence, and the folder of cached files."""
 
 import os
 from collections.abc import Iterator
@@ -39,6 +39,11 @@ def replacement(path: Path) -> Iterator[Path]:
             raise
     except OSError as error:
         raise WriteError(path, error) from error
+
+
+def cache_folder() -> Path:
+    """Return the folder of cached files, which can be deleted at any time."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nemesis"
 
 
 def sync(path: Path) -> None:

@@ -88,6 +88,7 @@ class GameSpec:
     view_bytes: int  # of one number of a view
     view_version: str  # of the view record: a policy reads the version that it was trained on, and no other
     seats: int = SIDES  # the most that a match uses
+    world: str = ""  # where matches are simulated, if a game has several worlds; policies of another one play anyway
     policy_group: str | None = None
     """Games of one group play each other's policies, if their views have one version; None: only its own."""
 

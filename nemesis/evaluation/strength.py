@@ -81,15 +81,18 @@ class Evaluation:
     last: Strength
     average: Strength
     replays: Sequence[SavedReplay] = ()
+    world: str = ""  # if the game has several
 
     def rows(self) -> list[tuple[str, str]]:
         about = [("game", self.game), ("checkpoint", str(self.checkpoint)), ("update", str(self.update))]
+        about += [("world", self.world)] if self.world else []
         figures = self.last.rows("last weights") + self.average.rows("averaged weights")
         return about + figures + [("replay", str(replay.path)) for replay in self.replays]
 
     def as_json(self) -> dict[str, Any]:
         return {
             "game": self.game,
+            "world": self.world or None,
             "checkpoint": str(self.checkpoint),
             "update": self.update,
             **{f"{name}_last": value for name, value in self.last.as_json().items()},
@@ -156,4 +159,4 @@ def evaluate(subject: Subject, seed: int, replays: int = 0) -> Evaluation:
     if replays:
         folder = subject.path / "replays" / f"update-{saved.update:08d}"
         watched = save_replays(game, average, device, opponent=names[-1], matches=replays, seed=seed, folder=folder)
-    return Evaluation(saved.game, saved.path, saved.update or 0, of_last, of_average, watched)
+    return Evaluation(saved.game, saved.path, saved.update or 0, of_last, of_average, watched, game.spec.world)

@@ -42,6 +42,7 @@ class Tournament:
     names: Sequence[str]
     pairs: Sequence[PairResult]
     replays: Sequence[Path]
+    world: str = ""  # if the game has several
 
     @cached_property
     def ratings(self) -> list[Rating]:
@@ -62,11 +63,13 @@ class Tournament:
             (f"rating of {one.name}", f"{one.elo:.0f} ± {one.margin:.0f} Elo, {one.matches} matches")
             for one in self.ratings
         ]
-        return [("game", self.game), *met, *rated, *(("replay", str(path)) for path in self.replays)]
+        about = [("game", self.game), *([("world", self.world)] if self.world else [])]
+        return [*about, *met, *rated, *(("replay", str(path)) for path in self.replays)]
 
     def as_json(self) -> dict[str, Any]:
         return {
             "game": self.game,
+            "world": self.world or None,
             "pairs": [{"first": one.first, "second": one.second, **one.score.as_json()} for one in self.pairs],
             "ratings": [rating.as_json() for rating in self.ratings],
             "replays": [str(path) for path in self.replays],
@@ -99,7 +102,8 @@ def run_tournament(
         pairs.append(pair)
         saved += files
         report(f"{pair.first} against {pair.second}: {pair.score.summary()}")
-    return Tournament(entrants.game.spec.name, entrants.names, pairs, saved)
+    spec = entrants.game.spec
+    return Tournament(spec.name, entrants.names, pairs, saved, spec.world)
 
 
 def _in_process(

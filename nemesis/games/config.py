@@ -41,6 +41,13 @@ class _GameConfig(Settings):
         settings = {name: getattr(self, name) for name in family_settings()}
         return open_game(self.game, settings, self.game_settings)
 
+    def pinned(self) -> Self:
+        """Return these settings with what they stand for on this machine, as a new run stores them."""
+        family = family_of(self.game)
+        if family is None or family.pin is None:
+            return self
+        return self.model_copy(update={family.name: import_attribute(family.pin)(getattr(self, family.name))})
+
     def imports(self) -> list[str]:
         """Return the names of code that these settings import."""
         return [self.game] if is_imported(self.game) else []
@@ -74,7 +81,7 @@ def game_config_of(config: Mapping[str, Any]) -> GameConfig:
 def is_technical(path: str) -> bool:
     """Return whether a setting, as FAMILY.NAME, does not affect the matches."""
     family, _, name = path.partition(".")
-    return name in getattr(family_settings().get(family), "technical", ())
+    return name.partition(".")[0] in getattr(family_settings().get(family), "technical", ())
 
 
 def without_technical(config: Mapping[str, Any]) -> dict[str, Any]:

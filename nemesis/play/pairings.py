@@ -88,9 +88,11 @@ class Outcomes:
             for source in part.players:
                 numbers.setdefault(source, len(numbers))
         renumbered = [np.array([numbers[source] for source in part.players] or [0])[part.player] for part in parts]
+        none: IntArray = np.zeros(0, dtype=np.int64)
+        no_returns: FloatArray = np.zeros((0, SIDES), dtype=np.float32)
         return Outcomes(
             players=tuple(numbers),
-            player=np.concatenate(renumbered).reshape(-1, SIDES),
-            returns=np.concatenate([part.returns for part in parts]).reshape(-1, SIDES),
-            end_reason=np.concatenate([part.end_reason for part in parts]),
+            player=np.concatenate([none, *(player.ravel() for player in renumbered)]).reshape(-1, SIDES),
+            returns=np.concatenate([no_returns, *(part.returns for part in parts)]),
+            end_reason=np.concatenate([none, *(part.end_reason for part in parts)]),
         )

@@ -6,6 +6,7 @@ record and the shape of every tensor before it loads them, and says in a sentenc
 
 # ruff: noqa: PLC0415 (torch and numpy are slow to import, and finding a policy needs none of them)
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from nemesis.core.game import Game
     from nemesis.policies.policy import Policy
 
+_log = logging.getLogger(__name__)
+
 SHIPPED = "shipped:"  # before the name of a policy that comes with Nemesis
 _SHIPPED_FOLDER = Path(__file__).parent.parent / "shipped"
 
@@ -46,6 +49,7 @@ class SavedPolicy:
     game: str
     policy_group: str | None  # of the game
     view_version: str
+    world: str  # in which it was trained, if its game has several
     policy: PolicyConfig
     style: PlayStyle
     config: Mapping[str, Any] | None  # of the run that trained it, where that is known
@@ -100,6 +104,8 @@ class SavedPolicy:
                 f"{self.path} reads another version of the view record of {spec.name} than this version of Nemesis "
                 "writes; train it again, or use the version of Nemesis that it was trained with."
             )
+        if self.world and self.world != spec.world:
+            _log.warning("%s was trained in %s, and plays in %s here.", self.path, self.world, spec.world)
 
     def _weights(self, weights: Weights) -> "dict[str, Tensor]":
         if self.checkpoint is None:
@@ -120,6 +126,7 @@ def find_policy(name: str | Path, *, allow_imports: ImportPermission = False) ->
         game=header.game,
         policy_group=header.policy_group,
         view_version=header.view_version,
+        world=header.world,
         policy=header.policy,
         style=header.style,
         config=config if isinstance(config, dict) else None,
@@ -145,6 +152,7 @@ def from_checkpoint(checkpoint: Checkpoint, *, allow_imports: ImportPermission =
         game=str(config["game"]),
         policy_group=state.get("policy_group"),
         view_version=view_version,
+        world=str(state.get("world", "")),
         policy=policy,
         style=DEFAULT_STYLE,
         config=config,

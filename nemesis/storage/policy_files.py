@@ -37,6 +37,7 @@ class PolicyHeader:
     game: str
     policy_group: str | None
     view_version: str
+    world: str
     policy: PolicyConfig
     style: PlayStyle  # in which it plays unless another is asked for
     about: dict[str, Any]  # how it was made
@@ -59,6 +60,7 @@ def save_policy(
         "game": spec.name,
         "policy_group": spec.policy_group,
         "view_version": spec.view_version,
+        "world": spec.world,
         "policy": config.model_dump(mode="json", exclude={"init", "init_parts"}),
         "style": asdict(style),
         "about": about,
@@ -87,6 +89,7 @@ def read_header(path: Path) -> PolicyHeader:
             game=str(header["game"]),
             policy_group=header.get("policy_group"),
             view_version=str(header["view_version"]),
+            world=str(header.get("world", "")),
             policy=policy,
             style=style,
             about=dict(header["about"]),

@@ -44,6 +44,7 @@ def train(
     Policies that the config names may use the code that it names too, and any other with `allow_imports`.
     """
     check_tracking(config.tracking)
+    config = config.pinned()
     with (
         interruptible(),
         process_group(config),

@@ -262,6 +262,7 @@ class Run:
                 "curriculum": self.curriculum.state(),
                 "policy_group": self.game.spec.policy_group,
                 "view_version": self.game.spec.view_version,
+                "world": self.game.spec.world,
                 "learning_rate": self.config.learner.learning_rate.at(progress),
                 "decisions": counts.decisions,
                 "learned": self.learned,

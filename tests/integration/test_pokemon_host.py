@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from nemesis.core.errors import UserError
+from nemesis.core.files import cache_folder
 from nemesis.core.game import EndReason
 from nemesis.core.masks import unpack_mask
 from nemesis.games.pokemon import formats, node
@@ -95,7 +96,7 @@ def test_read_only_host_runs_from_a_copy_with_its_folders(tmp_path, monkeypatch)
     monkeypatch.setattr(node, "HOST", package)
     monkeypatch.setattr(os, "access", lambda *_: False)
     copy = node._host_folder()
-    assert copy.parent == node.cache_folder()
+    assert copy.parent == cache_folder()
     assert copy.stat().st_mode == copy.parent.stat().st_mode
 
     def sources(folder):

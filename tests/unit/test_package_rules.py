@@ -10,7 +10,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "nemesis"
 # Words by which a game would be named, and where they may stand.
-GAMES = {"pokemon": ("pokemon", "pokémon", "showdown", "poke_env", "poke-env"), "openspiel": ("pyspiel",)}
+GAMES = {
+    "pokemon": ("pokemon", "pokémon", "showdown", "poke_env", "poke-env"),
+    "rocket_league": ("rocket", "rlgym", "rlbot", "soccar"),
+    "openspiel": ("pyspiel",),
+}
 MOST_MODULES, MOST_LINES, MOST_FUNCTION_LINES = 16, 400, 60
 
 

@@ -24,6 +24,7 @@ from typing import Literal, TypeAlias
 from filelock import FileLock, Timeout
 
 from nemesis.core.errors import UserError
+from nemesis.core.files import cache_folder
 from nemesis.core.progress import listening, report
 
 HOST = Path(__file__).parent / "host"
@@ -97,11 +98,6 @@ def installed_host(node: Node, development: bool = False) -> Path:
     except OSError as error:
         raise _unwritable(folder, error) from error
     return folder
-
-
-def cache_folder() -> Path:
-    """Return the folder of cached files, which can be deleted at any time."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nemesis"
 
 
 def _host_folder() -> Path:

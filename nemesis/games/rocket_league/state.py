@@ -1,8 +1,10 @@
 """The state of all arenas of a pool as arrays: what views, rewards, endings and recordings are computed from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from nemesis.core.game import BoolArray, FloatArray, IntArray
+
+PADS = 34  # of boost, in RocketSim's order, in which pad p and pad 33 − p are opposite
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +36,18 @@ class ArenaState:
     pads: FloatArray  # (match, pad) 1 if it can be picked up
     present: BoolArray  # (match, seat)
     tick: IntArray  # (match,) since the match began
+
+    def at(self, rows: IntArray) -> "ArenaState":
+        """Return some of the matches."""
+        return ArenaState(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
+
+
+BALL_START, CAR_START = 9, 17  # numbers in a start
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a match starts from, in world coordinates; all pads can be picked up."""
+
+    ball: FloatArray  # (9,) position, velocity, spin
+    car: FloatArray  # (seat, 17) position, velocity, spin, forward, up, boost, whether it is on the ground or a wall

@@ -23,8 +23,9 @@ import numpy.typing as npt
 from pydantic import Field
 
 from nemesis.core.config import ConfigError, build_config
+from nemesis.core.files import cache_folder
 from nemesis.core.settings import Settings
-from nemesis.games.pokemon.node import HOST, cache_folder
+from nemesis.games.pokemon.node import HOST
 from nemesis.games.pokemon.teams.team_files import (
     MAX_TEAM_BYTES,
     TeamError,

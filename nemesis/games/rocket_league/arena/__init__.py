@@ -1,0 +1,1 @@
+"""The arena: collision meshes for RocketSim, and the simulation of matches."""

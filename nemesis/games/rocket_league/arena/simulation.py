@@ -1,0 +1,186 @@
+"""The matches of a pool in RocketSim: actions in, the state of all arenas as arrays out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from nemesis.core.game import SIDES, BoolArray, FloatArray, IntArray
+from nemesis.games.rocket_league.actions import NEUTRAL
+from nemesis.games.rocket_league.arena.rocketsim import Arena, controls_by_action
+from nemesis.games.rocket_league.arena.soccar import GOAL_BACK, HEIGHT, SIDE
+from nemesis.games.rocket_league.state import PADS, ArenaState, Start
+
+TICKS = 120  # per second
+_RESPAWN = 3 * TICKS  # after which a demolished car returns
+_FARTHEST = np.array([SIDE, GOAL_BACK, HEIGHT], dtype=np.float32) + 100  # where no body can be but by an error
+_LOWEST = -100.0
+
+# Columns of RocketSim's arrays.
+_COUNTS = slice(2, 6)  # goals, saves, shots and demolitions of a car
+_DEMOLISHED, _ON_GROUND, _TOUCHED, _BOOST = 7, 8, 9, 10
+_POSITION, _VELOCITY, _SPIN, _FORWARD, _UP = (slice(at, at + 3) for at in (11, 18, 21, 24, 30))
+_BALL_POSITION, _BALL_VELOCITY, _BALL_SPIN = (slice(at, at + 3) for at in (0, 7, 10))
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What RocketSim reports of the matches in all slots."""
+
+    ball: FloatArray  # (slot, column)
+    car: FloatArray  # (slot, seat, column)
+    can_flip: BoolArray  # (slot, seat)
+    supersonic: BoolArray  # (slot, seat)
+    pads: FloatArray  # (slot, pad)
+    score: FloatArray  # (slot, side) since the arena was made, as are the tick and what cars have done
+    tick: IntArray  # (slot,)
+
+    @classmethod
+    def empty(cls, slots: int, seats: int) -> "_Reading":
+        return cls(
+            ball=np.zeros((slots, 25), dtype=np.float32),
+            car=np.zeros((slots, seats, 36), dtype=np.float32),
+            can_flip=np.zeros((slots, seats), dtype=np.bool_),
+            supersonic=np.zeros((slots, seats), dtype=np.bool_),
+            pads=np.zeros((slots, PADS), dtype=np.float32),
+            score=np.zeros((slots, SIDES), dtype=np.float32),
+            tick=np.zeros(slots, dtype=np.int64),
+        )
+
+    def copy(self) -> "_Reading":
+        return _Reading(**{field.name: getattr(self, field.name).copy() for field in fields(self)})
+
+
+class Simulation:
+    """Arenas in numbered slots, each with one match; collision meshes must be in use (`meshes.use_meshes`)."""
+
+    def __init__(self, slots: int, seats: int, tick_skip: int, action_delay: int) -> None:
+        self._tick_skip = tick_skip
+        delay, self._wait = divmod(action_delay, tick_skip)  # in decisions, and further ticks
+        self._controls = controls_by_action()
+        self._made: dict[tuple[int, int], Arena] = {}  # by slot and number of cars
+        self._playing: list[Arena] = [Arena(None, ())] * slots  # until their first match begins
+        self._cars = np.zeros(slots, dtype=np.int64)
+        self._queue = np.full((slots, delay, seats), NEUTRAL)  # actions that do not act yet, the oldest first
+        self._down = np.zeros((slots, seats), dtype=np.int64)  # ticks since a car was demolished
+        self._first_tick = np.zeros(slots, dtype=np.int64)  # of each match
+        self._first_score = np.zeros((slots, SIDES), dtype=np.float32)
+        self._events = np.zeros(
+            (slots, seats, _COUNTS.stop - _COUNTS.start), dtype=np.float32
+        )  # since the last decision
+        self._now = _Reading.empty(slots, seats)
+
+    @property
+    def state(self) -> ArenaState:
+        """The state of all matches; later steps do not change its arrays."""
+        now, car, events = self._now, self._now.car, self._events
+        return ArenaState(
+            ball_position=now.ball[:, _BALL_POSITION],
+            ball_velocity=now.ball[:, _BALL_VELOCITY],
+            ball_spin=now.ball[:, _BALL_SPIN],
+            position=car[..., _POSITION],
+            velocity=car[..., _VELOCITY],
+            spin=car[..., _SPIN],
+            forward=car[..., _FORWARD],
+            up=car[..., _UP],
+            boost=car[..., _BOOST],
+            on_ground=car[..., _ON_GROUND] > 0,
+            demolished=car[..., _DEMOLISHED] > 0,
+            can_flip=now.can_flip,
+            supersonic=now.supersonic,
+            touched=car[..., _TOUCHED] > 0,
+            goals=events[..., 0],
+            saves=events[..., 1],
+            shots=events[..., 2],
+            demolitions=events[..., 3],
+            pads=now.pads,
+            present=np.arange(car.shape[1]) < self._cars[:, None],
+            tick=now.tick - self._first_tick,
+        )
+
+    @property
+    def scored(self) -> BoolArray:
+        """Which side (slot, side) has scored since the match began."""
+        scored: BoolArray = self._now.score > self._first_score
+        return scored
+
+    @property
+    def failed(self) -> BoolArray:
+        """In which slots (slot,) RocketSim has lost a body: it is outside of the arena, or nowhere."""
+        bodies = np.concatenate([self._now.ball[:, None, _BALL_POSITION], self._now.car[..., _POSITION]], axis=1)
+        inside = (np.abs(bodies) < _FARTHEST).all(axis=2) & (bodies[..., 2] > _LOWEST)  # false for nan
+        failed: BoolArray = ~inside.all(axis=1)
+        return failed
+
+    def begin(self, starts: Mapping[int, Start]) -> None:
+        """Start new matches by slot."""
+        slots = np.array(list(starts))
+        failed = self.failed
+        for slot, start in starts.items():
+            if failed[slot]:
+                self._made.pop((slot, int(self._cars[slot])), None)
+            cars = len(start.car)
+            if (slot, cars) not in self._made:
+                self._made[slot, cars] = Arena.make(cars)
+            self._playing[slot] = self._made[slot, cars]
+            self._playing[slot].begin(start)
+            self._cars[slot] = cars
+        self._queue[slots], self._down[slots] = NEUTRAL, 0
+        self._read(slots)
+        self._events[slots] = 0
+        self._first_tick[slots], self._first_score[slots] = self._now.tick[slots], self._now.score[slots]
+
+    def step(self, slots: IntArray, actions: IntArray) -> None:
+        """Play the matches of some slots (n,) to their next decision, with actions (n, seat)."""
+        if self._queue.shape[1]:
+            queue = np.concatenate([self._queue[slots], actions[:, None]], axis=1)
+            self._queue[slots], actions = queue[:, 1:], queue[:, 0]
+        self._return_cars(slots)
+        wait, ticks, controls = self._wait, self._tick_skip - self._wait, self._controls
+        for slot, chosen in zip(slots.tolist(), actions.tolist(), strict=True):
+            arena, cars = self._playing[slot]
+            if wait:
+                arena.step(wait)
+            for car, action in zip(cars, chosen, strict=False):  # seats without a car come last
+                car.set_controls(controls[action])
+            arena.step(ticks)
+        self._read(slots)
+
+    def _return_cars(self, slots: IntArray) -> None:
+        """Let cars return that have been demolished for long enough, at a place that follows from the match's clock."""
+        demolished = self._now.car[slots][..., _DEMOLISHED] > 0
+        self._down[slots] = np.where(demolished, self._down[slots] + self._tick_skip, 0)
+        for row, seat in np.argwhere(self._down[slots] > _RESPAWN).tolist():
+            slot = slots[row]
+            tick = int(self._now.tick[slot] - self._first_tick[slot])
+            self._playing[slot].cars[seat].respawn(seed=tick * self._down.shape[1] + seat)
+
+    def _read(self, slots: IntArray) -> None:
+        now, counts = self._now.copy(), self._now.car[slots][..., _COUNTS]
+        now.car[slots], now.can_flip[slots], now.supersonic[slots] = 0, False, False
+        for cars in np.unique(self._cars[slots]).tolist():
+            group = slots[self._cars[slots] == cars]
+            playing = [self._playing[slot] for slot in group.tolist()]
+            reports = [_report(arena, cars) for arena, _ in playing]
+            now.score[group] = np.array([report[0] for report in reports])[:, 2:]
+            now.pads[group] = np.array([report[1] for report in reports])[:, 0]
+            now.ball[group] = np.array([report[2] for report in reports])[:, 0]
+            now.car[group, :cars] = np.array([report[3:] for report in reports])[:, :, 0]
+            states = [car.get_state() for _, own in playing for car in own]
+            now.can_flip[group, :cars] = np.reshape([state.has_flip_or_jump() for state in states], (-1, cars))
+            now.supersonic[group, :cars] = np.reshape([state.is_supersonic for state in states], (-1, cars))
+            now.tick[group] = [arena.tick_count for arena, _ in playing]
+        self._now = now
+        self._events = self._events.copy()
+        self._events[slots] = now.car[slots][..., _COUNTS] - counts
+
+
+def _report(arena: Any, cars: int) -> tuple[FloatArray, ...]:
+    """Return RocketSim's arrays of an arena: score, pads, ball and cars; each but the first as it is and turned."""
+    try:
+        report: tuple[FloatArray, ...] = arena.get_gym_state()
+    except RuntimeError:  # it has lost a body, whose position is not a number any more
+        nowhere = [np.full((2, columns), np.nan, dtype=np.float32) for columns in (PADS, 25, *[36] * cars)]
+        return (np.zeros(4, dtype=np.float32), *nowhere)
+    return report
