@@ -1,30 +1,104 @@
-"""The command table. Each command is a short function that imports torch only when it runs."""
+"""The command table. Lists of commands are printed from it alone; a command is imported when it runs."""
 
+# ruff: noqa: PLC0415 (cyclopts is slow to import, and a list of commands does not need it)
+
+import atexit
+import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING, TypeAlias
 
-from cyclopts import App, CycloptsError
-
-from nemesis.cli import collect, config, doctor, evaluate, exploit, export, replays, train
-from nemesis.cli.options import logging_restored
+from nemesis.cli.overview import print_overview
 from nemesis.cli.status import status_line
+from nemesis.core.commands import Command, CommandGroup
 from nemesis.core.errors import UserError
 from nemesis.core.interrupts import OUTPUT_CLOSED, Interrupted, interruptible
 from nemesis.core.plugins import import_attribute
-from nemesis.games import families
 
+if TYPE_CHECKING:
+    from cyclopts import App
+
+Entry: TypeAlias = Command | CommandGroup
+
+COMMANDS: Sequence[Entry] = (
+    Command("train", "Train from a preset.", "nemesis.cli.train:train", "PRESET [KEY=VALUE ...] [OPTIONS]"),
+    Command(
+        "resume",
+        "Continue a run from its newest valid checkpoint.",
+        "nemesis.cli.train:resume",
+        "RUN [KEY=VALUE ...] [OPTIONS]",
+    ),
+    Command("evaluate", "Measure a run or a checkpoint: exactly, or by matches.", "nemesis.cli.evaluate:evaluate"),
+    Command(
+        "exploit",
+        "Train an exploiter against a policy; print its win rate.",
+        "nemesis.cli.exploit:exploit",
+        "RUN [KEY=VALUE ...] [OPTIONS]",
+    ),
+    Command("export", "Write the policy of a run as one file.", "nemesis.cli.export:export"),
+    Command(
+        "collect",
+        "Record matches into a dataset.",
+        "nemesis.cli.collect:collect",
+        "PLAYER [PLAYER ...] --out DATASET [OPTIONS]",
+    ),
+    CommandGroup(
+        "data", "Inspect datasets.", [Command("show", "Print the card of a dataset.", "nemesis.cli.collect:show")]
+    ),
+    CommandGroup(
+        "replays",
+        "Turn public replays into datasets.",
+        [
+            Command(
+                "import",
+                "Convert public replays of human matches into a dataset of the decisions of all seats.",
+                "nemesis.cli.replays:import_replays",
+                "SOURCE [SOURCE ...] --out DATASET [OPTIONS]",
+            )
+        ],
+    ),
+    CommandGroup(
+        "config",
+        "Show presets and settings.",
+        [
+            Command("list", "List the presets.", "nemesis.cli.config:list_presets"),
+            Command(
+                "show",
+                "Print a preset with overrides and all defaults, as YAML.",
+                "nemesis.cli.config:show",
+                "PRESET [KEY=VALUE ...]",
+            ),
+            Command("fields", "List the settings with type, default and meaning.", "nemesis.cli.config:fields"),
+            Command("schema", "Print the JSON schema of a config file, for editors.", "nemesis.cli.config:schema"),
+        ],
+    ),
+    Command("doctor", "Report versions, accelerators and missing packages.", "nemesis.cli.doctor:doctor"),
+)
+"""All commands but those of game families."""
+
+_SUMMARY = "Train agents for two-player games with hidden information, and measure how exploitable they are."
+_HELP = ("--help", "-h")
+_INSTALL_COMPLETION = "--install-completion"
+_OPTIONS = {
+    "--help (-h)": "Display this message and exit.",
+    _INSTALL_COMPLETION: "Install completion for your shell.",
+    "--version": "Display application version.",
+}
 _USAGE = 2
 _INTERRUPTED = 130
+
+# At its end, Python looks for garbage in all that was imported. That took a fifth of the time of a wrong setting.
+atexit.register(gc.freeze)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code of the process."""
     try:
-        with interruptible(), logging_restored(), status_line():
-            code = _app()(arguments, exit_on_error=False, print_error=False, result_action="return_value") or 0
-    except (UserError, CycloptsError) as error:
+        with interruptible():
+            code = _run(sys.argv[1:] if arguments is None else arguments)
+    except UserError as error:
         with suppress(OSError):
             print(error, file=sys.stderr)
         code = _USAGE
@@ -49,40 +123,76 @@ def _flush() -> int:
     return code
 
 
-def _app() -> App:
+def _run(arguments: Sequence[str]) -> int:
+    """Print the list of commands that is asked for, or run a command."""
+    words = [argument for argument in arguments if argument not in _HELP]
+    if not words:
+        print_overview("nemesis", _SUMMARY, _rows(_entries()) | _OPTIONS)
+        return 0
+    named = next((entry for entry in _entries() if entry.name == words[0]), None)
+    if isinstance(named, CommandGroup) and len(words) == 1:
+        print_overview(f"nemesis {named.name}", named.summary, _rows(named.commands))
+        return 0
+    from cyclopts import CycloptsError
+
+    from nemesis.cli.options import logging_restored
+
+    with logging_restored(), status_line():
+        app = _app([named]) if named else _whole_app()
+        try:
+            return app(arguments, exit_on_error=False, print_error=False, result_action="return_value") or 0
+        except CycloptsError as error:
+            raise UserError(str(error)) from error
+
+
+def _entries() -> Iterator[Entry]:
+    """Yield the command table; the commands of game families come last, because finding them takes a moment."""
+    yield from COMMANDS
+    from nemesis.games import families
+
+    for family in families().values():
+        yield from family.commands
+
+
+def _rows(entries: Iterable[Entry]) -> dict[str, str]:
+    return {entry.name: entry.summary for entry in entries}
+
+
+def _whole_app() -> "App":
+    """Return the parser of all commands, which completes their names and suggests those that are near."""
+    app = _app(_entries())
+    app.register_install_completion_command(_INSTALL_COMPLETION, help=_OPTIONS[_INSTALL_COMPLETION])
+    return app
+
+
+def _app(entries: Iterable[Entry]) -> "App":
+    """Import some commands and return their parser."""
+    from cyclopts import App
+
     app = App(
         name="nemesis",
-        help="Train agents for two-player games with hidden information, and measure how exploitable they are.",
-        version=doctor.nemesis_version,
+        help=_SUMMARY,
+        version=_version,
         help_format="plaintext",
         suppress_keyboard_interrupt=False,
     )
-    app.command(train.train, sort_key=1, usage="nemesis train PRESET [KEY=VALUE ...] [OPTIONS]")
-    app.command(train.resume, sort_key=2, usage="nemesis resume RUN [KEY=VALUE ...] [OPTIONS]")
-    app.command(evaluate.evaluate, sort_key=3)
-    app.command(exploit.exploit, sort_key=4, usage="nemesis exploit RUN [KEY=VALUE ...] [OPTIONS]")
-    app.command(export.export, sort_key=5)
-    app.command(collect.collect, sort_key=6, usage="nemesis collect PLAYER [PLAYER ...] --out DATASET [OPTIONS]")
-    data = App(name="data", help="Inspect datasets.", sort_key=7)
-    data.command(collect.show)
-    app.command(data)
-    human = App(name="replays", help="Turn public replays into datasets.", sort_key=8)
-    human.command(
-        replays.import_replays,
-        name="import",
-        usage="nemesis replays import SOURCE [SOURCE ...] --out DATASET [OPTIONS]",
-    )
-    app.command(human)
-    settings = App(name="config", help="Show presets and settings.", sort_key=9)
-    settings.command(config.list_presets, name="list", sort_key=1)
-    settings.command(config.show, sort_key=2, usage="nemesis config show PRESET [KEY=VALUE ...]")
-    settings.command(config.fields, sort_key=3)
-    settings.command(config.schema, sort_key=4)
-    app.command(settings)
-    for family in families().values():
-        for command in import_attribute(family.commands)() if family.commands else ():
-            command.sort_key = 10
-            app.command(command)
-    app.command(doctor.doctor, sort_key=11)
-    app.register_install_completion_command(help="Install completion for your shell.")
+    for place, entry in enumerate(entries):
+        if isinstance(entry, Command):
+            _add(app, entry, entry.name, place)
+            continue
+        group = App(name=entry.name, help=entry.summary, sort_key=place)
+        for number, command in enumerate(entry.commands):
+            _add(group, command, f"{entry.name} {command.name}", number)
+        app.command(group)
     return app
+
+
+def _add(app: "App", command: Command, path: str, place: int) -> None:
+    usage = f"nemesis {path} {command.usage}" if command.usage else None
+    app.command(import_attribute(command.function), name=command.name, usage=usage, sort_key=place)
+
+
+def _version() -> str:
+    from nemesis.cli.doctor import nemesis_version
+
+    return nemesis_version()

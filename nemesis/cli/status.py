@@ -76,7 +76,7 @@ class StatusLine:
                 self._print(activity)
 
     def _draw(self, activity: Activity) -> None:
-        self._write(_ERASE + f"{activity}{self._time(activity)} …"[: self._width() - 1])
+        self._write(_ERASE + f"{activity}{self._time(activity)} …"[: terminal_width(self._stream) - 1])
         self._shown = activity.text
 
     def _print(self, activity: Activity) -> None:
@@ -92,13 +92,6 @@ class StatusLine:
             return f", {seconds:.0f} s"
         return f", {seconds * (activity.total / activity.done - 1):.0f} s left"
 
-    def _width(self) -> int:
-        # The function of shutil does the same, but its import takes a tenth of a second.
-        try:
-            return os.get_terminal_size(self._stream.fileno()).columns or _WIDTH
-        except (OSError, ValueError):
-            return _WIDTH
-
     def _erase(self) -> None:
         if self._terminal and self._shown is not None:
             self._write(_ERASE)
@@ -110,6 +103,14 @@ class StatusLine:
             self._stream.write(text.encode(encoding, "replace").decode(encoding))
             self._stream.flush()
         self._written = monotonic()
+
+
+def terminal_width(stream: TextIO) -> int:
+    """Return the columns of a terminal. The function of shutil does the same, but its import is slow."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _WIDTH
+    except (OSError, ValueError):
+        return _WIDTH
 
 
 @contextmanager

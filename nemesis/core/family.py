@@ -8,8 +8,10 @@ A package outside names its family as an entry point:
 What a family has is given as `module:attribute`, so that registering it imports nothing heavy.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+from nemesis.core.commands import CommandGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,7 @@ class Family:
     open_game: str  # (name of the game, settings or None) → Game
     settings: str | None = None  # the model of its settings (core.settings.Settings)
     pin: str | None = None  # (settings) → settings that also name what they stand for on this machine, for a new run
-    commands: str | None = None  # () → commands (cyclopts Apps) that the command line adds
+    commands: Sequence[CommandGroup] = ()  # what the command line adds
     checks: str | None = None  # () → (label, text) rows of `nemesis doctor`
     replays: str | None = None  # what reads public replays of the family (core.replays.ReplayFamily)
     remote_players: str | None = None  # players over a server (evaluation.entrants.RemotePlayers)

@@ -6,9 +6,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 
 class Settings(BaseModel):
-    """Immutable settings that reject unknown keys and infinite numbers."""
+    """Immutable settings that reject unknown keys and infinite numbers.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    Their validator is built when something is first validated, because that takes long. So that no import builds it,
+    settings that are the default of others are made without validation, with `model_construct`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 def _listed(value: Any) -> Any:

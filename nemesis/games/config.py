@@ -69,7 +69,7 @@ else:
         __base__=_GameConfig,
         __doc__=_GameConfig.__doc__,
         __module__=__name__,
-        **{name: (model, model()) for name, model in family_settings().items()},
+        **{name: (model, model.model_construct()) for name, model in family_settings().items()},
     )
 
 

@@ -9,7 +9,7 @@ from nemesis.core.settings import Settings
 
 
 def constant(value: float) -> Schedule:
-    return Schedule(start=value, end=value)
+    return Schedule.model_construct(start=value, end=value)
 
 
 class LearnerConfig(Settings):
@@ -109,7 +109,7 @@ class BehaviourCloningConfig(LearnerConfig):
 
     algorithm: Literal["bc"] = Field("bc", description="which learner")
     learning_rate: Schedule = Field(
-        Schedule(start=1e-3, end=1e-5, shape="cosine", warmup=0.02),
+        Schedule.model_construct(start=1e-3, end=1e-5, shape="cosine", warmup=0.02),
         description="AdamW's step size, a number or a schedule",
     )
     momentum: float = Field(0.9, ge=0, lt=1, description="AdamW's β₁")
@@ -162,7 +162,7 @@ class RewardConfig(Settings):
         "scaled by dense_weight",
     )
     dense_weight: Schedule = Field(
-        Schedule(start=1.0, end=0.0),
+        Schedule.model_construct(start=1.0, end=0.0),
         description="hybrid: weight of dense components and shaping, a number or a schedule",
     )
     weights: dict[str, Schedule] = Field(

@@ -3,8 +3,6 @@
 import difflib
 import re
 from collections.abc import Hashable, Mapping
-from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import yaml
 
 from nemesis.core.errors import UserError
 
+_FOLDER = Path(__file__).parent
 _SUFFIX = ".yaml"
 
 
@@ -45,7 +44,7 @@ _Loader.add_implicit_resolver(
 
 
 def preset_names() -> list[str]:
-    return sorted(file.name.removesuffix(_SUFFIX) for file in _folder().iterdir() if file.name.endswith(_SUFFIX))
+    return sorted(file.stem for file in _FOLDER.glob(f"*{_SUFFIX}"))
 
 
 def preset_summary(name: str) -> str:
@@ -86,14 +85,10 @@ def dump_yaml(mapping: Mapping[str, Any]) -> str:
     return yaml.safe_dump(dict(mapping), sort_keys=False, allow_unicode=True)
 
 
-def _folder() -> Traversable:
-    return resources.files(__name__)
-
-
-def _file(name_or_path: str) -> Traversable:
+def _file(name_or_path: str) -> Path:
     names = preset_names()
     if name_or_path in names:
-        return _folder() / (name_or_path + _SUFFIX)
+        return _FOLDER / (name_or_path + _SUFFIX)
     path = Path(name_or_path).expanduser()
     if path.is_file():
         return path

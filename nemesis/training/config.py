@@ -68,7 +68,7 @@ class SharesConfig(Settings):
 class OpponentsConfig(Settings):
     """The opponents of the policy during training."""
 
-    shares: SharesConfig = SharesConfig()
+    shares: SharesConfig = SharesConfig.model_construct()
     adaptation: float = Field(
         0.0,
         ge=0,
@@ -144,7 +144,9 @@ class ExploiterConfig(Settings):
     threshold: float = Field(
         0.55, ge=0, lt=1, description="an exploiter becomes an opponent if its win rate interval lies above this"
     )
-    learner: PPOConfig = Field(PPOConfig(), description="its learner; sequence_length is taken from the run")
+    learner: PPOConfig = Field(
+        PPOConfig.model_construct(), description="its learner; sequence_length is taken from the run"
+    )
 
 
 class CheckpointsConfig(Settings):
@@ -169,17 +171,17 @@ class RunConfig(GameConfig):
         "auto", description="device of the networks; auto uses CUDA if available"
     )
     threads: int = Field(1, ge=1, le=1024, description="threads per tensor operation on the CPU")
-    collection: CollectionConfig = CollectionConfig()
-    data: DataConfig = DataConfig()
-    policy: PolicyConfig = PolicyConfig()
-    learner: Annotated[LearnerConfig, BeforeValidator(_imported_learner)] = RNaDConfig()
-    reward: RewardConfig = RewardConfig()
-    opponents: OpponentsConfig = OpponentsConfig()
-    exploiter: ExploiterConfig = ExploiterConfig()
-    evaluation: EvaluationConfig = EvaluationConfig()
-    curriculum: CurriculumConfig = CurriculumConfig()
-    checkpoints: CheckpointsConfig = CheckpointsConfig()
-    tracking: TrackingConfig = TrackingConfig()
+    collection: CollectionConfig = CollectionConfig.model_construct()
+    data: DataConfig = DataConfig.model_construct()
+    policy: PolicyConfig = PolicyConfig.model_construct()
+    learner: Annotated[LearnerConfig, BeforeValidator(_imported_learner)] = RNaDConfig.model_construct()
+    reward: RewardConfig = RewardConfig.model_construct()
+    opponents: OpponentsConfig = OpponentsConfig.model_construct()
+    exploiter: ExploiterConfig = ExploiterConfig.model_construct()
+    evaluation: EvaluationConfig = EvaluationConfig.model_construct()
+    curriculum: CurriculumConfig = CurriculumConfig.model_construct()
+    checkpoints: CheckpointsConfig = CheckpointsConfig.model_construct()
+    tracking: TrackingConfig = TrackingConfig.model_construct()
 
     def imports(self) -> list[str]:
         """Return the names of code that this config imports."""

@@ -25,7 +25,7 @@ class StageConfig(Settings):
         "opponents, evaluation, collection and learner"
     )
     advance: AdvanceConfig | None = Field(
-        AdvanceConfig(), description="what it takes to pass the stage; null in the last one"
+        AdvanceConfig.model_construct(), description="what it takes to pass the stage; null in the last one"
     )
     fall_back: float | None = Field(
         None,

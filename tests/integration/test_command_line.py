@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nemesis.cli import main
+from nemesis.cli import COMMANDS, main
+from nemesis.core.commands import Command
+from nemesis.core.plugins import import_attribute
+from nemesis.games import families
 from nemesis.presets import preset_names
 
 SMALL = ["collection.slots=16", "collection.decisions=64", "policy.size=nano"]
@@ -48,9 +51,43 @@ def test_help_is_short_and_names_every_command():
         assert command in result.stdout
 
 
-def test_help_does_not_wait_for_torch():
-    script = "import sys; from nemesis.cli import main; main(['--help']); sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, check=False).returncode == 0
+@pytest.mark.parametrize(
+    ("arguments", "unneeded"),
+    [
+        (["--help"], {"cyclopts", "numpy", "pydantic", "rich", "torch"}),
+        (["config"], {"cyclopts", "numpy", "pydantic", "rich", "torch"}),
+        (["train", "--help"], {"numpy", "pydantic", "torch"}),
+        (["train", "kuhn", "learner.gama=0.9"], {"numpy", "rich", "torch"}),
+    ],
+)
+def test_an_answer_does_not_wait_for_imports_that_it_does_not_need(arguments: list[str], unneeded: set[str]):
+    script = "import sys; from nemesis.cli import main; main(); print(*sys.modules, file=sys.stderr)"
+    command = [sys.executable, "-c", script, *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert unneeded & set(result.stderr.splitlines()[-1].split()) == set()
+
+
+@pytest.mark.parametrize("arguments", [[], ["data"], ["replays"], ["config"], ["teams"]])
+def test_a_list_of_commands_names_each_and_says_what_its_own_help_says(
+    arguments: list[str], capfd: pytest.CaptureFixture[str]
+):
+    assert main([*arguments, "--help"]) == 0
+    box = [line for line in capfd.readouterr().out.splitlines() if line[0:1] in ("╭", "│", "╰")]
+    assert {len(line) for line in box} == {80}
+    entries = [*COMMANDS, *(group for family in families().values() for group in family.commands)]
+    for word in arguments:
+        (entries,) = (entry.commands for entry in entries if entry.name == word)
+    names = [line.split()[1] for line in box[1:-1] if line[2] not in " -"]
+    assert names == [entry.name for entry in entries]
+    for entry in entries:
+        if isinstance(entry, Command):
+            assert import_attribute(entry.function).__doc__.splitlines()[0] == entry.summary
+
+
+def test_help_needs_no_terminal_that_can_show_every_letter():
+    result = nemesis("teams", "--help", PYTHONIOENCODING="ascii")
+    assert "+- Commands ---" in result.stdout
+    assert "| check  Check teams" in result.stdout
 
 
 def test_help_of_train_lists_its_arguments(capfd: pytest.CaptureFixture[str]):

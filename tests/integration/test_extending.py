@@ -66,6 +66,7 @@ def test_an_installed_package_brings_a_family_with_its_settings_commands_and_che
 FAMILY = """
 from pydantic import Field
 
+from nemesis.core.commands import Command, CommandGroup
 from nemesis.core.family import Family
 from nemesis.core.settings import Settings
 
@@ -84,17 +85,9 @@ def open_game(name, settings):
     return game
 
 
-def commands():
-    from cyclopts import App
-
-    app = App(name="board", help="Board games.")
-
-    @app.command
-    def count(rounds: int, /):
-        \"\"\"Count rounds.\"\"\"
-        print(f"played {rounds} rounds")
-
-    return [app]
+def count(rounds: int, /):
+    \"\"\"Count rounds.\"\"\"
+    print(f"played {rounds} rounds")
 
 
 def checks():
@@ -111,7 +104,7 @@ FAMILY = Family(
     example="rps",
     open_game="board_games:open_game",
     settings="board_games:BoardSettings",
-    commands="board_games:commands",
+    commands=[CommandGroup("board", "Board games.", [Command("count", "Count rounds.", "board_games:count")])],
     checks="board_games:checks",
     exporters={"text": "board_games:as_text"},
 )

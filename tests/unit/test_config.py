@@ -1,7 +1,9 @@
 """Settings: merging presets with overrides, the sentences of errors, and what help says."""
 
 import json
-from typing import Annotated, Any, Literal
+import subprocess
+import sys
+from typing import Annotated, Any, Literal, get_args
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -11,7 +13,7 @@ from nemesis.core.config.errors import OTHER_NAMES
 from nemesis.core.errors import UserError
 from nemesis.core.schedule import Schedule
 from nemesis.presets import PresetError, dump_yaml, load_preset
-from nemesis.training.config import RunConfig
+from nemesis.training.config import LearnerConfig, RunConfig
 
 
 class Settings(BaseModel):
@@ -254,6 +256,31 @@ def test_all_problems_are_reported_up_to_five():
     many = problems(*(f"wrong{letter}=1" for letter in "abcdefg"))
     assert len(many) == 6
     assert many[-1] == "And 2 more."
+
+
+def test_a_wrong_key_is_reported_before_a_validator_is_built():
+    script = (
+        "from nemesis.core.config import ConfigError, build_config\n"
+        "from nemesis.training.config import RunConfig\n"
+        "try:\n"
+        "    build_config(RunConfig, {'game': 'openspiel:kuhn_poker'}, ['learner.gama=0.9'])\n"
+        "except ConfigError:\n"
+        "    assert not RunConfig.__pydantic_complete__\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_settings_of_code_outside_the_package_are_no_wrong_keys():
+    data = {"game": "openspiel:kuhn_poker", "learner": {"algorithm": "my_module:Learner", "own": 3}}
+    assert build_config(RunConfig, data).learner.settings == {"own": 3}
+
+
+def test_defaults_are_valid():
+    learners = get_args(get_args(LearnerConfig)[0])
+    required = {"algorithm": "imported", "name": "my_module:Learner"}
+    for learner in [{"algorithm": model.model_fields["algorithm"].default} for model in learners[:-1]] + [required]:
+        config = build_config(RunConfig, {"game": "openspiel:kuhn_poker", "learner": learner})
+        assert build_config(RunConfig, config.model_dump()) == config
 
 
 def test_a_long_value_is_cut():

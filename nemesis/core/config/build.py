@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticUndefined
 
-from nemesis.core.config.errors import problem_sentence, shown
+from nemesis.core.config.errors import problem_sentence, shown, unknown_settings
 from nemesis.core.config.fields import Group, default_of, group_of
 from nemesis.core.errors import UserError
 
@@ -27,7 +27,7 @@ def build_config(model: type[M], data: Mapping[str, Any], overrides: Sequence[st
     setting in its short form, such as `learning_rate.end=1e-5` over `learning_rate: 3e-4`, expands it first. Below a
     setting that is missing in data, it changes one part of the default. An override that selects another alternative
     of a union (`learner.algorithm=ppo`) drops the keys of data that only the previous alternative has. Keys
-    given by overrides are never dropped, and none may be given twice.
+    given by overrides are never dropped, and none may be given twice. Values are validated once all keys are settings.
     """
     merged = _plain(data)
     assignments, problems = _read_overrides(overrides)
@@ -37,6 +37,8 @@ def build_config(model: type[M], data: Mapping[str, Any], overrides: Sequence[st
             _assign(model, merged, keys, value)
         except ConfigError as error:
             problems.append(str(error))
+    if unknown := unknown_settings(model, merged):
+        raise ConfigError(_summary(problems + unknown))
     try:
         config = model.model_validate(merged)
     except ValidationError as error:

@@ -2,7 +2,7 @@
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from nemesis.core.config.fields import Group, SettingName, entries_of, expected, group_of, property_of, setting_names
+from nemesis.core.plugins import is_import
 
 _VALUE_WIDTH = 60
 
@@ -73,12 +74,15 @@ OTHER_NAMES: Mapping[str, str] = {
 _OURS = {theirs: ours for ours, names in OTHER_NAMES.items() for theirs in names.split()}
 
 
+def unknown_settings(model: type[BaseModel], data: Mapping[str, Any]) -> list[str]:
+    """Return a sentence about each key that is not a setting; much sooner than validation, which needs schemas."""
+    return [_unknown(model, place) for place in _unknown_places(_Place("", "", data, model, None, None))]
+
+
 def problem_sentence(model: type[BaseModel], data: Mapping[str, Any], details: ErrorDetails) -> str:
-    """Return what one of pydantic's errors means to the user."""
+    """Return what one of pydantic's errors means to the user; that keys are settings has been checked before."""
     place = _locate(model, data, details)
     kind = details["type"]
-    if kind == "extra_forbidden":
-        return _unknown(model, place)
     if kind in ("value_error", "assertion_error"):
         message = str(details["ctx"]["error"]).rstrip(".")
         message += "" if message.endswith("?") else "."
@@ -131,10 +135,7 @@ def _locate(model: type[BaseModel], data: Mapping[str, Any], details: ErrorDetai
         group = group_of(field) if field else None
         entries = entries_of(field) if field else None
         if entries and isinstance(given, Mapping) and isinstance(given.get(key := str(next(parts, ""))), Mapping):
-            of_entry = Group({"": entries}, None)
-            place = replace(
-                place, path=f"{path}.{key}", name=key, given=given[key], owner=entries, owner_group=of_entry, field=None
-            )
+            place = _entry(place, key, given[key], entries)
             continue
         if group is None or not isinstance(given, Mapping):
             break
@@ -144,6 +145,40 @@ def _locate(model: type[BaseModel], data: Mapping[str, Any], details: ErrorDetai
             break
         place = replace(place, owner=below, owner_group=group)
     return place
+
+
+def _unknown_places(above: _Place) -> Iterator[_Place]:
+    """Yield the keys of a group that its model does not have, and those of the groups below."""
+    for name, given in above.given.items():
+        field = above.owner.model_fields.get(name)
+        place = replace(above, path=f"{above.path}.{name}".lstrip("."), name=name, given=given, field=field)
+        if field is None:
+            aliases = {field.alias for field in above.owner.model_fields.values()}
+            if above.owner.model_config.get("extra") == "forbid" and name not in aliases:
+                yield place
+        elif isinstance(given, Mapping):
+            for group in _groups_at(place, field):
+                yield from _unknown_places(group)
+
+
+def _groups_at(place: _Place, field: pydantic.fields.FieldInfo) -> Iterator[_Place]:
+    """Yield the groups of settings that a setting has: one, one for each name of the user's, or none."""
+    if entries := entries_of(field):
+        for name, given in place.given.items():
+            if isinstance(given, Mapping):
+                yield _entry(place, name, given, entries)
+    elif group := group_of(field):
+        below = group.of(place.given)
+        # Code outside the package has settings that no model declares.
+        if below and not (group.discriminator and is_import(str(place.given.get(group.discriminator)))):
+            yield replace(place, owner=below, owner_group=group)
+
+
+def _entry(place: _Place, name: str, given: Mapping[str, Any], model: type[BaseModel]) -> _Place:
+    group = Group({"": model}, None)
+    return replace(
+        place, path=f"{place.path}.{name}", name=name, given=given, owner=model, owner_group=group, field=None
+    )
 
 
 def _unknown(model: type[BaseModel], place: _Place) -> str:

@@ -2,16 +2,6 @@
 
 # ruff: noqa: PLC0415 (what is slow to import is imported when a command runs)
 
-from collections.abc import Sequence
-
-from cyclopts import App
-
-
-def commands() -> Sequence[App]:
-    teams = App(name="teams", help="Check teams for Pokémon battles.")
-    teams.command(check, usage="nemesis teams check FORMAT [SOURCE ...]")
-    return (teams,)
-
 
 def check(battle_format: str, /, *sources: str) -> int:
     """Check teams with the simulator's own validator.

@@ -46,7 +46,7 @@ class RocketLeagueSettings(Settings):
     touch_seconds: float = Field(
         30.0, gt=0, description="time without a touch of the ball after which a match is truncated"
     )
-    starts: StartsConfig = StartsConfig()
+    starts: StartsConfig = StartsConfig.model_construct()
     states: str | None = Field(None, description="file of states (.npz) for starts.replayed")
     sizes: tuple[Weight, Weight, Weight] = Field(
         (1.0, 1.0, 1.0), description="how often matches of rocket_league:mixed are 1v1, 2v2 and 3v3, as weights"
