@@ -127,11 +127,14 @@ class ParallelSource:
 
     def collect(self, decisions: int, stop: Stop = never) -> Experience:
         if not self._actors:
-            report(f"Starting {self._settings.collection.actors} actors")
+            report("Starting the actors", 0, self._settings.collection.actors)
             self._start()
         while (ready := self._ready) < decisions:
-            if ready:
-                report("Waiting for the actors", ready, decisions)
+            steps = [int(actor.heartbeat[0]) for actor in self._actors]
+            if ready or all(steps):
+                report("Waiting for the actors", ready, decisions, f"{sum(steps):,} steps of their pools")
+            else:
+                report("Starting the actors", sum(map(bool, steps)), len(steps))
             if stop():
                 raise StoppedError
             for actor in self._with_messages():

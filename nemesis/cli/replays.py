@@ -48,7 +48,7 @@ def import_replays(
         log_level: what is shown of the log, by default warnings and errors
     """
     log_at(log_level)
-    report("Counting usage")
+    report(f"Opening {source}")
     check_minimum(processes=(processes, 1))
     if json is not None:
         check_writable(json)
@@ -73,7 +73,9 @@ def import_replays(
 
 def _report(share: float, so_far: "ImportReport") -> None:
     """Report how many battles were read; how many there are follows from the share of the files."""
-    if so_far.read and share:
+    if not so_far.read:
+        report("Counting usage, % of the work", round(100 * share), 100)
+    elif share:
         report("Importing battles", so_far.read, round(so_far.read / share))
 
 

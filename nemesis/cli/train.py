@@ -2,7 +2,6 @@
 
 # ruff: noqa: PLC0415 (torch is slow to import, so what needs it is imported when a command runs)
 
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -76,7 +75,9 @@ def resume(
     """
     log_at(log_level, shown=False)
     report(f"Opening {run}")
-    _check_overrides(run, overrides)
+    from nemesis.training.resumption import check_resumption
+
+    check_resumption(run, overrides, checkpoint=checkpoint, new=new, allow_imports=allow_imports)
     report("Importing PyTorch")
     from nemesis.population.league import open_league
     from nemesis.training import loop
@@ -91,17 +92,3 @@ def _check_new(run: Path) -> None:
     from nemesis.storage.run_directory import RunDirectory
 
     RunDirectory.check_new(run)
-
-
-def _check_overrides(run: Path, overrides: Sequence[str]) -> None:
-    """Raise if there is no run, or if its settings cannot change so; much sooner than the run itself can be opened."""
-    from nemesis.core.config import ConfigError, build_config
-    from nemesis.storage.run_directory import RunDirectory
-    from nemesis.training.config import RunConfig, resumed_config
-
-    config = RunDirectory.config_of(run)
-    try:
-        build_config(RunConfig, config)
-    except ConfigError:  # of another version, which the checkpoint tells
-        return
-    resumed_config(config, overrides)

@@ -21,9 +21,11 @@ class Activity:
     text: str  # such as "Evaluating against greedy"
     done: int = 0
     total: int | None = None
+    detail: str = ""  # what else is known, such as "300 in matches that go on"
 
     def __str__(self) -> str:
-        return self.text if self.total is None else f"{self.text}: {self.done:,} of {self.total:,}"
+        count = "" if self.total is None else f": {self.done:,} of {self.total:,}"
+        return f"{self.text}{count}{f' ({self.detail})' if self.detail else ''}"
 
 
 Listener: TypeAlias = Callable[[Activity | None], None]
@@ -32,10 +34,10 @@ Listener: TypeAlias = Callable[[Activity | None], None]
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
-def report(text: str, done: int = 0, total: int | None = None) -> None:
+def report(text: str, done: int = 0, total: int | None = None, detail: str = "") -> None:
     """Say what is being done now, until the next report."""
     if (listener := _listener.get()) is not None:
-        listener(Activity(text, min(done, total) if total is not None else done, total))
+        listener(Activity(text, min(done, total) if total is not None else done, total, detail))
 
 
 def clear() -> None:

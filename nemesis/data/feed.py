@@ -5,10 +5,10 @@ share gives more. The content of a batch follows from the seed and the positions
 restored from a saved state gives the same batches as one that was never interrupted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from queue import Full, Queue
+from queue import Empty, Full, Queue
 from threading import Event, Thread
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
+from nemesis.core.progress import report
 from nemesis.core.trajectory import Trajectories
 from nemesis.data.augmentation import Augmentation
 from nemesis.data.config import DataConfig
@@ -25,6 +26,7 @@ from nemesis.data.stream import Stream, StreamPosition
 
 _PREFETCH = 2  # batches that are made before they are asked for
 _CLOSE_INTERVAL = 0.1  # seconds between checks for whether the feed was closed
+_WAIT_INTERVAL = 0.2  # seconds between reports of how far a batch is that is waited for
 _AUGMENTATION_SEED = 1 << 20  # no source has this number
 
 
@@ -83,7 +85,7 @@ class Feed:
         """Return the next batch."""
         if self._prefetcher is None:
             self._prefetcher = _Prefetcher(self, self._position.batches)
-        batch = self._prefetcher.take()
+        batch = self._prefetcher.take(self._report)
         self._position = batch.after
         return batch.trajectories
 
@@ -121,6 +123,11 @@ class Feed:
         positions = tuple(stream.position for stream in self._streams)
         return _Batch(self._prepare(concatenate(parts), number), _FeedPosition(number + 1, positions))
 
+    def _report(self) -> None:
+        """Report how far the shuffle buffers of a batch that is waited for are filled."""
+        filled, groups = (sum(counts) for counts in zip(*(stream.filled for stream in self._streams), strict=True))
+        report("Reading row groups of datasets", filled, groups)
+
     def _restore_streams(self) -> None:
         for stream, position in zip(self._streams, self._position.streams, strict=True):
             stream.restore(position)
@@ -154,8 +161,14 @@ class _Prefetcher:
         self._thread = Thread(target=self._run, name="feed", daemon=True)
         self._thread.start()
 
-    def take(self) -> _Batch:
-        made = self._made.get()
+    def take(self, on_wait: Callable[[], None]) -> _Batch:
+        """Return the next batch, and call a function again and again until it is made."""
+        while True:
+            try:
+                made = self._made.get(timeout=_WAIT_INTERVAL)
+                break
+            except Empty:
+                on_wait()
         if isinstance(made, BaseException):
             self._made.put(made)  # the next call raises it again
             raise made

@@ -47,6 +47,7 @@ class Stream:
         self._windows: dict[int, list[IntArray]] = {}
         self._prefetched: list[Episodes] = []  # row groups of the next window
         self.position = StreamPosition()
+        self.filled = 0, 0  # row groups of the window that are read, and all of it
         self._window: Episodes | None = None
         self._order: IntArray = np.zeros(0, dtype=np.int64)
         self._ends: IntArray = np.zeros(0, dtype=np.int64)  # decisions up to each episode of the order
@@ -94,7 +95,10 @@ class Stream:
         self._window = None
         groups = self._windows_of(epoch)[window]
         parts, self._prefetched = self._prefetched, []
-        parts += [self._read(int(group)) for group in groups[len(parts) :]]
+        for group in groups[len(parts) :]:
+            self.filled = len(parts), len(groups)
+            parts.append(self._read(int(group)))
+        self.filled = len(groups), len(groups)
         self._window = concatenate(parts)
         del parts
         generator = np.random.default_rng((*self._seed, _EPISODES, epoch, window))

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from nemesis.core.game import Game
+from nemesis.core.progress import report
 from nemesis.core.trajectory import Trajectories
 from nemesis.data.augmentation import Augmentation
 from nemesis.data.config import DataConfig, Shares
@@ -24,10 +25,13 @@ def read_split(config: DataConfig, game: Game, split: Split = "validation") -> l
     augmentation = Augmentation(config, game)
     total = sum(config.sources.values())
     parts: list[Trajectories] = []
+    found = 0
     for number, (path, weight) in enumerate(config.sources.items()):
         dataset = open_dataset(Path(path), game.spec, any_format=config.any_format)
         limit = math.ceil(config.validation_decisions * weight / total)
         for batch in _batches(dataset, split, config.shares, limit):
+            report(f"Reading the {split} split", found, config.validation_decisions)
+            found += batch.decisions
             parts.append(augmentation.trajectories(batch, (_SEED, number, len(parts))))
     if not parts:
         raise DatasetError(f"No battle of data.sources is in the {split} split; set a larger data.{split}.")

@@ -141,6 +141,10 @@ def evaluate(subject: Subject, seed: int, replays: int = 0) -> Evaluation:
     torch.set_num_threads(subject.threads)
     device = choose_device()
     last, average = saved.load(game, "last").to(device), saved.load(game, "average").to(device)
+    watched: Sequence[SavedReplay] = ()
+    if replays:  # first, because it is refused for some games
+        folder = subject.path / "replays" / f"update-{saved.update:08d}"
+        watched = save_replays(game, average, device, opponent=names[-1], matches=replays, seed=seed, folder=folder)
     of_last, of_average = (
         measure(
             game,
@@ -155,8 +159,4 @@ def evaluate(subject: Subject, seed: int, replays: int = 0) -> Evaluation:
         )
         for policy, who in ((last, "the last weights"), (average, "the averaged weights"))
     )
-    watched: Sequence[SavedReplay] = ()
-    if replays:
-        folder = subject.path / "replays" / f"update-{saved.update:08d}"
-        watched = save_replays(game, average, device, opponent=names[-1], matches=replays, seed=seed, folder=folder)
     return Evaluation(saved.game, saved.path, saved.update or 0, of_last, of_average, watched, game.spec.world)

@@ -129,11 +129,14 @@ class Batch:
         """Return the masks of the decisions of an output, unpacked: (n, action)."""
         return unpack_mask(self.mask[output.row], output.heads.log_probs.shape[-1])
 
+    def minibatch_count(self, size: int) -> int:
+        """Return the number of minibatches of about `size` decisions."""
+        return max(1, round(self.decisions / size))
+
     def minibatches(self, size: int, generator: torch.Generator) -> Iterator[list[Tensor]]:
         """Yield random sets of sequences of about `size` decisions, each in groups of similar length."""
-        count = max(1, round(self.decisions / size))
         order = torch.randperm(len(self.start), generator=generator)
-        for sequences in order.tensor_split(count):
+        for sequences in order.tensor_split(self.minibatch_count(size)):
             if int(self.length.max()) == 1:
                 yield [sequences]
             else:

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from nemesis.core.progress import report
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners import losses
 from nemesis.learners.batch import Batch, DecisionOutput, to_batch
@@ -143,7 +144,9 @@ def step(
     total: Metrics = {}
     with _training_mode(train):
         train.optimiser.zero_gradients()
-        for group in batch.groups(config.decisions_at_once):
+        groups = batch.groups(config.decisions_at_once)
+        for number, group in enumerate(groups):
+            report("Learning", number, len(groups))
             part, metrics = loss(batch.run(train.forward, group))
             train.optimiser.backward(part)
             for name, value in metrics.items():

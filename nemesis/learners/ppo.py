@@ -23,6 +23,7 @@ from torch.nn.functional import cross_entropy
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import FloatArray
+from nemesis.core.progress import report
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners import losses
 from nemesis.learners.batch import Batch, DecisionOutput, Forward, to_batch
@@ -138,8 +139,10 @@ def _minibatch_steps(
     """Take one optimiser step per minibatch and return the metrics of each."""
     optimiser = train.optimiser
     steps: list[Metrics] = []
+    total = config.epochs * batch.minibatch_count(config.minibatch)
     for _ in range(config.epochs):
         for groups in batch.minibatches(config.minibatch, train.generator):
+            report("Learning", len(steps), total)
             decisions = sum(int(batch.length[group].sum()) for group in groups)
             metrics: Metrics = {}
             optimiser.zero_gradients()

@@ -72,7 +72,8 @@ class Collector:
     def collect(self, decisions: int) -> Experience:
         """Play until that many decisions of the main learner are ready."""
         while self.ready < decisions:
-            report("Playing", self.ready, decisions)
+            going_on = int((self._made - self._taken).sum())
+            report("Playing", self.ready, decisions, f"{going_on:,} in matches that go on" if going_on else "")
             self.step()
         return self.take()
 

@@ -50,7 +50,7 @@ def preset_names() -> list[str]:
 def preset_summary(name: str) -> str:
     """Return the sentence on the first line of a preset."""
     first = _file(name).read_text(encoding="utf-8").partition("\n")[0]
-    return first.removeprefix("#").strip()
+    return re.sub(":$", ".", first.removeprefix("#").strip())  # where commands follow
 
 
 def load_preset(name_or_path: str | Path) -> dict[str, Any]:

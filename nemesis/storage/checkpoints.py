@@ -30,6 +30,7 @@ import yaml
 from nemesis.core.config import merged
 from nemesis.core.errors import UserError
 from nemesis.core.files import sync
+from nemesis.core.progress import report
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -108,7 +109,8 @@ def save_checkpoint(
         root.mkdir(parents=True, exist_ok=True)
         _remove_temporary(temporary)
         temporary.mkdir()
-        for name, group in tensors.items():
+        for number, (name, group) in enumerate(tensors.items()):
+            report("Saving a checkpoint", number, len(tensors))
             save_tensors(temporary / f"{name}.safetensors", group)
         _write(temporary / "state.json", json.dumps({"update": update, "state": dict(state)}, indent=2) + "\n")
         _write(temporary / "config.yaml", yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
@@ -171,6 +173,11 @@ def newest_valid(root: Path) -> tuple[Checkpoint, list[str]]:
             f"None of the {len(skipped)} checkpoints in {root} is complete; {remedy} {' '.join(skipped)}"
         )
     raise CheckpointError(f"There is no checkpoint in {root}; {remedy}")
+
+
+def newest_update(root: Path) -> int | None:
+    """Return the update of a run's newest checkpoint, valid or not; None if it has none."""
+    return max(_checkpoints(root), default=None)
 
 
 def checkpoint_of(root: Path, update: int) -> Checkpoint:
@@ -247,7 +254,8 @@ def _checked_files(path: Path) -> list[str]:
     for name in _REQUIRED:
         if name not in files:
             raise CheckpointError(f"{path} is damaged: manifest.json does not list {name}.")
-    for name, (digest, size) in files.items():
+    for number, (name, (digest, size)) in enumerate(files.items()):
+        report(f"Verifying {path}", number, len(files))
         file = path / name
         try:
             if file.name != name or not file.is_file():

@@ -9,7 +9,6 @@ import numpy as np
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
 from nemesis.core.interrupts import Stop, never
-from nemesis.core.progress import report
 from nemesis.core.trajectory import Trajectories
 from nemesis.data.feed import Feed
 from nemesis.learners.data_parallel import processes, rank
@@ -40,7 +39,6 @@ class DatasetSource:
     def collect(self, decisions: int, stop: Stop = never) -> Experience:  # noqa: ARG002
         """Return the next batch; its size is that of the feed."""
         started = perf_counter()
-        report("Reading datasets")
         batch = self._feed.take()
         self._check(batch)
         self._counts.decisions = self._feed.decisions

@@ -9,20 +9,18 @@ from pathlib import Path
 from rich.console import Console
 
 from nemesis.core import progress
-from nemesis.core.config import build_config
 from nemesis.core.errors import UserError
 from nemesis.core.interrupts import Interrupted, Interrupts, StoppedError, interruptible
-from nemesis.core.plugins import check_imports
 from nemesis.evaluation.run_evaluation import BEST
 from nemesis.learners.data_parallel import any_of
-from nemesis.storage.checkpoints import Checkpoint, checkpoint_of, newest_valid
 from nemesis.storage.metrics import Metrics, check_tracking
 from nemesis.storage.run_directory import RunDirectory, environment, log_end, log_level, log_to_run
 from nemesis.training.branching import branch
-from nemesis.training.config import RunConfig, resumed_config
+from nemesis.training.config import RunConfig
 from nemesis.training.display import Display, open_display
 from nemesis.training.process_group import is_secondary_process, process_group
 from nemesis.training.reporter import Reporter
+from nemesis.training.resumption import check_resumption, continued_config, found_checkpoint
 from nemesis.training.run import OpenMatchmaker, Run, self_play
 from nemesis.training.summary import summary
 
@@ -71,19 +69,16 @@ def resume(
 
     With a `new` folder, the run is left as it is, and a new run continues from its newest checkpoint or a chosen one.
     """
-    if checkpoint is not None and new is None:
-        raise UserError(
-            f"--checkpoint {checkpoint} would discard what {path} learned later; branch to a new folder with --run."
-        )
+    check_resumption(path, overrides, checkpoint=checkpoint, new=new, allow_imports=allow_imports)
     with interruptible():
         if new is not None and not is_secondary_process():
-            found, _ = _found(path, checkpoint)
-            _continued(path, found, overrides, allow_imports=allow_imports)
+            found, _ = found_checkpoint(path, checkpoint)
+            continued_config(path, found, overrides, allow_imports=allow_imports)
             branch(path, found, new)
             path, checkpoint = new, None
         with nullcontext() if is_secondary_process() else RunDirectory.open(path) as directory:
-            found, skipped = _found(path, checkpoint)
-            config = _continued(path, found, overrides, allow_imports=allow_imports)
+            found, skipped = found_checkpoint(path, checkpoint)
+            config = continued_config(path, found, overrides, allow_imports=allow_imports)
             with (
                 process_group(config),
                 closing(Run(config, path, open_matchmaker, new=False, allow_imports=allow_imports)) as run,
@@ -198,28 +193,6 @@ def _conclude(run: Run, directory: RunDirectory, console: Console, reporter: Rep
 def _flag(run: Run) -> str:
     """Return the option that commands on the run need, with a space before it; nothing for most runs."""
     return " --allow-imports" if run.base.imports() else ""
-
-
-def _found(path: Path, update: int | None) -> tuple[Checkpoint, list[str]]:
-    """Return the checkpoint of an update, or the newest valid one with a sentence for each that was skipped."""
-    root = RunDirectory.checkpoints_of(path)
-    return newest_valid(root) if update is None else (checkpoint_of(root, update), [])
-
-
-def _continued(path: Path, checkpoint: Checkpoint, overrides: Sequence[str], *, allow_imports: bool) -> RunConfig:
-    """Return the config with which a run continues, or raise why it cannot."""
-    before = build_config(RunConfig, checkpoint.config)
-    check_imports(path, before.imports(), allowed=allow_imports)
-    config = resumed_config(before.model_dump(mode="json"), overrides)
-    check_tracking(config.tracking)
-    if checkpoint.update >= config.updates:
-        finished = checkpoint.update == config.updates == before.updates
-        problem = f"has finished its {config.updates} updates" if finished else f"is at update {checkpoint.update}"
-        asked = "" if finished else f", and updates={config.updates} asks for no more"
-        raise UserError(
-            f"{path} {problem}{asked}; add some with `nemesis resume {path} updates={2 * checkpoint.update}`."
-        )
-    return config
 
 
 def _run_secondary(run: Run, folder: Path) -> None:

@@ -10,9 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
-import torch
-from torch import distributed
-
 from nemesis.core.errors import UserError
 from nemesis.training.config import RunConfig
 
@@ -25,6 +22,9 @@ def process_group(config: RunConfig) -> Iterator[None]:
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield
         return
+    import torch  # noqa: PLC0415  slow, and whether this is a secondary process is asked without it
+    from torch import distributed  # noqa: PLC0415
+
     if not config.data.sources:
         raise UserError("Only runs with data.sources learn in several processes; start this one without torchrun.")
     on_gpu = config.device != "cpu" and torch.cuda.is_available()

@@ -27,8 +27,12 @@ class WarmHosts:
     def take(self, settings: list[Setting]) -> list[Host]:
         """Return a started host for each setting; new ones if too few are idle."""
         hosts = [self._one() for _ in settings]  # new ones start in parallel
+        started: list[Host] = []
         try:
-            return [self._started(host, setting) for host, setting in zip(hosts, settings, strict=True)]
+            for host, setting in zip(hosts, settings, strict=True):
+                report("Starting processes of the Pokémon simulator", len(started), len(hosts))
+                started.append(self._started(host, setting))
+            return started
         except UserError:  # for example, the format does not exist
             for host in hosts:
                 self.give_back(host)
