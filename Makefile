@@ -14,8 +14,8 @@ train: .venv/installed
 test: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/mypy
 	$(BIN)/pytest -n 2 --dist worksteal
 
 # Actors are killed when a run ends, so what only they run counts as not covered.

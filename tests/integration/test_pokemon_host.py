@@ -3,10 +3,12 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 
 import numpy as np
 import pytest
+from background import wait_until
 
 from nemesis.core.errors import UserError
 from nemesis.core.files import cache_folder
@@ -14,6 +16,7 @@ from nemesis.core.game import EndReason
 from nemesis.core.masks import unpack_mask
 from nemesis.games.pokemon import formats, node
 from nemesis.games.pokemon.hosts import host_process as bridge
+from nemesis.games.pokemon.hosts.warm_hosts import WarmHosts
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +150,24 @@ def test_other_protocol_or_layout_is_refused():
     with pytest.raises(UserError, match="hp"):
         host.ask("start", protocol=bridge.PROTOCOL, layout=missing, **details)
     host.close()
+
+
+def test_hosts_are_reused_unless_they_died_or_owe_an_answer():
+    hosts, setting = WarmHosts("bundled"), bridge.Setting(formats.find_format("gen1randombattle"), 1, False, 100)
+    (first,) = hosts.take([setting])
+    with pytest.raises(UserError, match="protocol"):
+        first.ask("start", protocol=bridge.PROTOCOL + 1)
+    hosts.give_back(first)
+    assert hosts.take([setting]) == [first]
+    hosts.give_back(first)
+    os.kill(first.pid, signal.SIGKILL)
+    wait_until(lambda: not first.reusable)
+    (second,) = hosts.take([setting])
+    assert second is not first
+    second.begin_step(np.zeros(0, dtype=np.int64), [])  # its user is interrupted before it reads the answer
+    hosts.give_back(second)
+    assert hosts._idle == []
+    assert second._process.poll() is not None
 
 
 def test_the_third_refusal_voids_the_battle_and_each_before_it_is_a_new_decision():

@@ -120,6 +120,17 @@ def compared(game: PokemonGame, rows: dict[tuple[int, int], list[Any]], decision
     return count
 
 
+def test_observers_and_readers_give_their_host_to_the_next_one_and_only_once():
+    game = game_of("gen1ou")
+    for open_one in (game.observer, game.replay_reader):
+        first = open_one()
+        first.close()
+        first.close()
+        with closing(open_one()) as one, closing(open_one()) as other:
+            assert one._host is first._host
+            assert other._host is not first._host
+
+
 def test_an_action_is_worded_as_the_server_wants_it():
     game = game_of("gen1ou")
     _, recordings = played(game, 1, seed=0)

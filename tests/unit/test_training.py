@@ -2,9 +2,11 @@
 
 import json
 import re
+import shutil
 import signal
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
@@ -49,6 +51,34 @@ def duel(monkeypatch: pytest.MonkeyPatch) -> Duel:
     return register(monkeypatch, Duel(lost=range(0, 100_000, 9)))
 
 
+@dataclass(frozen=True)
+class Finished:
+    """A run that was taken to its end; tests that change it copy it."""
+
+    path: Path
+    printed: str
+    game: Duel
+
+    def copy(self, path: Path) -> Path:
+        return Path(shutil.copytree(self.path, path))
+
+
+def finished(path: Path, *overrides: str) -> Finished:
+    with pytest.MonkeyPatch.context() as patch:
+        game = register(patch, Duel(lost=range(0, 100_000, 9)))
+        return Finished(path, trained(path, *overrides), game)
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    return finished(tmp_path_factory.mktemp("full"), "reward.kind=hybrid")
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    return finished(tmp_path_factory.mktemp("short"), "updates=2")
+
+
 def config(*overrides: str) -> RunConfig:
     return build_config(RunConfig, SETTINGS, overrides)
 
@@ -64,9 +94,8 @@ def lines(path: Path) -> list[dict[str, float]]:
     return [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
 
 
-def test_win_rates_against_every_opponent_climb_and_are_reported(duel: Duel, tmp_path: Path):
-    text = trained(tmp_path, "reward.kind=hybrid")
-    recorded = [line for line in lines(tmp_path) if "evaluation/win_rate_against_bold" in line]
+def test_win_rates_against_every_opponent_climb_and_are_reported(full: Finished):
+    recorded = [line for line in lines(full.path) if "evaluation/win_rate_against_bold" in line]
     assert [line["update"] for line in recorded] == [0, 4, 8, 12]
     for opponent in ("random", "timid", "bold"):
         names = [f"evaluation/{figure}_against_{opponent}" for figure in ("win_rate", "return")]
@@ -77,15 +106,15 @@ def test_win_rates_against_every_opponent_climb_and_are_reported(duel: Duel, tmp
             matches = line[f"evaluation/matches_against_{opponent}"]
             low, high = win_rate_interval(rate, matches)
             texts.append(f"{rate:.1%} (95 % interval {low:.1%} to {high:.1%}, {matches:.0f} matches)")
-        assert f"Win rate against {opponent}: {texts[0]} before → {texts[1]} after 12 updates" in text
-        assert f"Return against {opponent}" not in text  # it says the same
+        assert f"Win rate against {opponent}: {texts[0]} before → {texts[1]} after 12 updates" in full.printed
+        assert f"Return against {opponent}" not in full.printed  # it says the same
     assert recorded[-1]["evaluation/win_rate_against_random"] > recorded[0]["evaluation/win_rate_against_random"]
-    assert all(pool.closed for pool in duel.pools)
+    assert full.game.pools
+    assert all(pool.closed for pool in full.game.pools)
 
 
-def test_matches_are_counted_by_why_they_ended(duel: Duel, tmp_path: Path):  # noqa: ARG001
-    trained(tmp_path)
-    counts = [line for line in lines(tmp_path) if "collection/matches" in line]
+def test_matches_are_counted_by_why_they_ended(full: Finished):
+    counts = [line for line in lines(full.path) if "collection/matches" in line]
     first, last = counts[0], counts[-1]
     reasons = {name: value for name, value in last.items() if name.startswith("collection/ended/")}
     assert reasons["collection/ended/host_lost"] == last["collection/voided"] > first["collection/voided"] > 0
@@ -140,11 +169,10 @@ def test_a_run_that_is_stopped_while_references_are_rated_resumes_exactly(
     assert find_checkpoint(stopped).state["learned"] == find_checkpoint(straight).state["learned"]
 
 
-def test_a_restored_run_knows_how_much_it_has_learned_from(duel: Duel, tmp_path: Path):  # noqa: ARG001
-    trained(tmp_path, "updates=2")
-    with closing(Run(config(), tmp_path, new=False)) as run:
-        run.restore(find_checkpoint(tmp_path))
-        assert run.learned == sum(line.get("collection/batch", 0) for line in lines(tmp_path)) >= 600
+def test_a_restored_run_knows_how_much_it_has_learned_from(duel: Duel, short: Finished):  # noqa: ARG001
+    with closing(Run(config(), short.path, new=False)) as run:
+        run.restore(find_checkpoint(short.path))
+        assert run.learned == sum(line.get("collection/batch", 0) for line in lines(short.path)) >= 600
 
 
 def interrupted(settings: RunConfig, path: Path) -> None:
@@ -168,18 +196,16 @@ def test_the_pool_is_closed_when_a_run_fails(duel: Duel, tmp_path: Path):
     assert all(pool.closed for pool in duel.pools)
 
 
-def test_a_run_ends_with_a_battle_to_watch(duel: Duel, tmp_path: Path):  # noqa: ARG001
-    text = trained(tmp_path, "updates=4")
-    (path,) = re.findall(r"Watch one of its battles: (.*)\n", text)
-    assert Path(path).parent == tmp_path / "replays" / "update-00000004"
+def test_a_run_ends_with_a_battle_to_watch(full: Finished):
+    (path,) = re.findall(r"Watch one of its battles: (.*)\n", full.printed)
+    assert Path(path).parent == full.path / "replays" / "update-00000012"
     assert set(re.findall(r"\w+", Path(path).read_text())) > {"Nemesis", "bold"}
 
 
 def test_evaluate_measures_chosen_opponents_and_saves_replays(
-    duel: Duel, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    duel: Duel, short: Finished, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ):
-    run, file = tmp_path / "run", tmp_path / "figures.json"
-    trained(run, "updates=2")
+    run, file = short.copy(tmp_path / "run"), tmp_path / "figures.json"
     options = ["--matches", "40", "--opponent", "random", "--opponent", "timid", "--replays", "3", "--json", str(file)]
     assert main(["evaluate", str(run), *options]) == 0
     text = capfd.readouterr().out
@@ -229,16 +255,20 @@ def test_either_weights_are_measured_or_both(duel: Duel, weights: str, endings: 
     run.close()
 
 
-def test_opponents_and_the_node_may_change_on_resumption_but_not_the_hosts(duel: Duel, tmp_path: Path):  # noqa: ARG001
-    trained(tmp_path, "updates=2")
+def test_opponents_and_the_node_may_change_on_resumption_but_not_the_hosts(
+    duel: Duel,  # noqa: ARG001
+    short: Finished,
+    tmp_path: Path,
+):
+    path = short.copy(tmp_path / "run")
     with pytest.raises(ConfigError, match=r"^pokemon.hosts cannot change when a run is resumed"):
-        resume(tmp_path, ["updates=4", "pokemon.hosts=3"])
+        resume(path, ["updates=4", "pokemon.hosts=3"])
     with pytest.raises(ConfigError, match=r"^seed cannot change"):
-        resume(tmp_path, ["updates=4", "seed =3"])
+        resume(path, ["updates=4", "seed =3"])
     with pytest.raises(ConfigError, match=r"^pokemon.node has no effect on duel:plain"):  # or else it could change
-        resume(tmp_path, ["updates=4", "pokemon.node=system"])
+        resume(path, ["updates=4", "pokemon.node=system"])
     output = StringIO()
-    resume(tmp_path, ["updates=4", "evaluation.opponents=random"], Console(file=output, width=200))
+    resume(path, ["updates=4", "evaluation.opponents=random"], Console(file=output, width=200))
     assert "Win rate against random: " in output.getvalue()
     assert "Win rate against bold" not in output.getvalue()
 
@@ -289,10 +319,9 @@ def test_a_staleness_that_leaves_nothing_to_learn_from_is_said(duel: Duel, tmp_p
     run.close()
 
 
-def test_a_run_can_start_from_the_weights_of_another(duel: Duel, tmp_path: Path):  # noqa: ARG001
-    trained(tmp_path / "first", "updates=4")
-    run = Run(config(f"policy.init={tmp_path / 'first'}"), tmp_path / "second")
-    expected = load_policy(tmp_path / "first").state_dict()
+def test_a_run_can_start_from_the_weights_of_another(duel: Duel, short: Finished, tmp_path: Path):  # noqa: ARG001
+    run = Run(config(f"policy.init={short.path}"), tmp_path)
+    expected = load_policy(short.path).state_dict()
     for copy in (run.policy, run.learner.average):
         for name, weights in copy.state_dict().items():
             assert torch.equal(weights, expected[name]), name
@@ -300,19 +329,22 @@ def test_a_run_can_start_from_the_weights_of_another(duel: Duel, tmp_path: Path)
 
 
 @pytest.mark.parametrize("change", ["policy.width=24", "policy.layers=2"])
-def test_weights_of_another_shape_are_refused_by_name(duel: Duel, tmp_path: Path, change: str):  # noqa: ARG001
-    trained(tmp_path / "first", "updates=2")
+def test_weights_of_another_shape_are_refused_by_name(
+    duel: Duel,  # noqa: ARG001
+    short: Finished,
+    tmp_path: Path,
+    change: str,
+):
     with pytest.raises(UserError, match=r"has another shape: .* Set policy"):
-        Run(config(f"policy.init={tmp_path / 'first'}", change), tmp_path / "second")
+        Run(config(f"policy.init={short.path}", change), tmp_path)
 
 
-def test_a_checkpoint_of_another_shape_is_not_restored(duel: Duel, tmp_path: Path):  # noqa: ARG001
-    trained(tmp_path / "run", "updates=2")
+def test_a_checkpoint_of_another_shape_is_not_restored(duel: Duel, short: Finished, tmp_path: Path):  # noqa: ARG001
     with (
-        closing(Run(config("policy.width=24"), tmp_path / "other", new=False)) as run,
+        closing(Run(config("policy.width=24"), tmp_path, new=False)) as run,
         pytest.raises(UserError, match=r"update-00000002 has another shape: .* Set policy"),
     ):
-        run.restore(find_checkpoint(tmp_path / "run"))
+        run.restore(find_checkpoint(short.path))
 
 
 def test_a_categorical_value_is_refused_in_a_game_that_pays_rewards(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
@@ -324,9 +356,9 @@ def test_a_categorical_value_is_refused_in_a_game_that_pays_rewards(monkeypatch:
         run.step()
 
 
-def test_a_run_that_started_from_another_resumes_without_it(duel: Duel, tmp_path: Path):  # noqa: ARG001
-    trained(tmp_path / "first", "updates=2")
-    trained(tmp_path / "second", f"policy.init={tmp_path / 'first'}", "updates=2")
-    (tmp_path / "first").rename(tmp_path / "gone")
+def test_a_run_that_started_from_another_resumes_without_it(duel: Duel, short: Finished, tmp_path: Path):  # noqa: ARG001
+    first = short.copy(tmp_path / "first")
+    trained(tmp_path / "second", f"policy.init={first}", "updates=2")
+    first.rename(tmp_path / "gone")
     resume(tmp_path / "second", ["updates=3"], Console(file=StringIO()))
     assert lines(tmp_path / "second")[-1]["update"] == 3

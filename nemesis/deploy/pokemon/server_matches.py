@@ -29,6 +29,7 @@ from nemesis.play.players import Player
 
 _NAME = "Nemesis"
 _MAX_NAME_LENGTH = 18  # limit of Showdown
+_EXIT_LIMIT = 5.0  # seconds between what the server says of an opponent that has exited, and its exit code
 SLOTS = 40  # concurrent battles
 
 
@@ -94,6 +95,11 @@ async def _play_series(
                 return await playing
             except NoBattleError as error:
                 raise UserError(f"{error}{opponent.output_tail()}") from None
+            except UserError:
+                await asyncio.wait((failing,), timeout=_EXIT_LIMIT)  # the server may be faster to tell that it is gone
+                if failing.done():
+                    failing.result()
+                raise
             finally:
                 playing.cancel()
                 failing.cancel()
