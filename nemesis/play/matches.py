@@ -175,19 +175,19 @@ class _Lengths:
     """Counts the decisions and turns of matches."""
 
     def __init__(self, game: Game, matches: int) -> None:
-        self._game = game
+        self._turn = game.turn if isinstance(game, TurnGame) else None
         self._decisions = np.zeros(matches, dtype=np.int64)
         self._turns = np.zeros(matches, dtype=np.int64)
 
     def add(self, decisions: Decisions) -> None:
         """Count decisions of the first player."""
         np.add.at(self._decisions, decisions.match, 1)
-        if isinstance(self._game, TurnGame):
-            self._turns[decisions.match] = self._game.turn(decisions.view)
+        if self._turn is not None:
+            self._turns[decisions.match] = self._turn(decisions.view)
 
     def of(self, match: IntArray) -> tuple[IntArray, IntArray | None]:
         """Return the decisions and, where the game counts them, the turns of matches (n,)."""
-        return self._decisions[match], self._turns[match] if isinstance(self._game, TurnGame) else None
+        return self._decisions[match], self._turns[match] if self._turn is not None else None
 
 
 def _answers(waiting: Decisions, asked: IntArray, players: Sequence[Player]) -> Choices:

@@ -24,6 +24,7 @@ import socket
 import subprocess
 import sys
 from datetime import UTC, datetime
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
@@ -271,6 +272,7 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
+@cache
 def _packages() -> dict[str, str]:
     try:
         requirements = metadata.requires(_DISTRIBUTION) or []

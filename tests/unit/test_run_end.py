@@ -37,7 +37,7 @@ SETTINGS = {
     "collection": {"slots": 16, "decisions": 64},
     "policy": {"width": 16, "layers": 1},
     "learner": {"algorithm": "ppo"},
-    "evaluation": {"interval": 2, "matches": 10},
+    "evaluation": {"interval": 2, "matches": 2, "opponents": ["bold"]},
     "checkpoints": {"interval": 100},
     "tracking": {"tensorboard": False},
 }
