@@ -47,8 +47,9 @@ def test_every_triangle_of_the_computed_arena_faces_the_field():
         corners = triangles(content).astype(np.float64)
         normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
         middle = corners.mean(axis=1)
-        centre = np.where(np.abs(middle[:, 1:2]) > 5120, np.sign(middle) * [0, 5560, 0], 0) + np.array([0, 0, 321])
-        centre[np.abs(middle[:, 1]) <= 5120, 2] = 1024
+        in_goal = np.abs(middle[:, 1:2]) > 5120
+        of_goal = np.sign(middle) * np.array([0, 5560, 0])
+        centre = np.where(in_goal, of_goal, [0, 0, 1024])
         posts = np.abs(np.abs(middle[:, 0]) - soccar.GOAL_SIDE) < 1  # they face the goal, at the side of the field
         assert ((normal * (centre - middle)).sum(axis=1)[~posts] > 0).all()
 

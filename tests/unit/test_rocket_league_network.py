@@ -8,7 +8,7 @@ from rocket_league_states import random_state
 from nemesis.games.rocket_league.actions import ACTIONS, NEUTRAL
 from nemesis.games.rocket_league.game import open_game
 from nemesis.games.rocket_league.network.encoder import RocketLeagueEncoder
-from nemesis.games.rocket_league.views import CARS_AT, PADS_AT, TEAM, build_views, cars_of
+from nemesis.games.rocket_league.views import CARS_AT, PADS_AT, TEAM, VIEW_SIZE, build_views, cars_of
 from nemesis.policies.build import build_policy
 from nemesis.policies.config import PolicyConfig
 
@@ -61,8 +61,10 @@ def test_an_empty_place_has_no_influence(encoder):
 
 
 @torch.inference_mode()
-def test_a_padded_row_gives_numbers(encoder):
-    assert torch.isfinite(encoder(torch.zeros(3, some_views(cars=2).shape[1]))[0]).all()
+def test_padded_rows_give_numbers(encoder):
+    padding = torch.zeros(3, VIEW_SIZE)
+    assert torch.isfinite(encoder(padding)[0]).all()
+    assert torch.isfinite(encoder(torch.cat([padding, some_views(cars=6)]))[0]).all()
 
 
 @pytest.mark.parametrize("memory", ["none", "lstm", "gru"])
