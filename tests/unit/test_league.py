@@ -198,7 +198,7 @@ def test_cloned_policies_are_copied_into_the_run_and_met(tmp_path: Path):
     resume(tmp_path / "run", ["updates=8"], Console(file=StringIO()), open_league, new=tmp_path / "branch")
     assert metrics(tmp_path / "branch")[-1]["update"] == 8
     assert metrics(tmp_path / "run")[-1]["update"] == 6
-    with pytest.raises(UserError, match="already exists; choose another --run"):
+    with pytest.raises(UserError, match="already has a run; continue it"):
         resume(tmp_path / "run", ["updates=8"], Console(file=StringIO()), open_league, new=tmp_path / "branch")
 
 
