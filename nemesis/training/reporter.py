@@ -5,6 +5,7 @@ The time left is that of the remaining updates, evaluations and checkpoints, eac
 
 import math
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
@@ -18,6 +19,7 @@ from nemesis.training.display import Display, Progress
 _SPEED_WINDOW = 50  # updates over which rates are averaged
 _EVALUATION = "evaluation/"
 _SECONDS = "speed/evaluation_seconds"
+_LEARNER, _SKIPPED = "learner/", "skipped_steps"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +85,10 @@ class Reporter:
                 updates_per_second=(update - then.update) / seconds,
                 seconds_left=self._seconds_left(then, now),
                 time_split=split,
-                losses={
-                    name.removeprefix("learner/"): value
-                    for name, value in values.items()
-                    if name.startswith("learner/") and name != "learner/skipped_steps"
-                },
-                rewards={
-                    name.removeprefix(REWARD): (value, values[name.replace(REWARD, REWARD_SIZE)])
-                    for name, value in values.items()
-                    if name.replace(REWARD, REWARD_SIZE) in values
-                },
+                losses={name: value for name, value in _below(_LEARNER, values).items() if name != _SKIPPED},
+                rewards={name: (values[REWARD + name], value) for name, value in _below(REWARD_SIZE, values).items()},
                 evaluation=self.history,
-                skipped_steps=int(values["learner/skipped_steps"]),
+                skipped_steps=int(values[_LEARNER + _SKIPPED]),
                 stage=stage,
             )
         )
@@ -126,6 +120,11 @@ def _times_left(update: int, interval: int, total: int) -> int:
 def _last_evaluation_seconds(path: Path) -> float:
     """Return how long the last evaluation of an earlier part of the run took; 0 if there was none."""
     return next((line[_SECONDS] for line in reversed(read_metrics(path)) if _SECONDS in line), 0.0)
+
+
+def _below(prefix: str, values: Mapping[str, float]) -> dict[str, float]:
+    """Return the metrics whose names begin with a prefix, without it."""
+    return {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
 
 
 def _past_evaluations(path: Path, since: int) -> list[tuple[int, dict[str, float]]]:

@@ -175,8 +175,10 @@ class _Shown:
     def __init__(self) -> None:
         self.left: list[float | None] = []
         self.split: dict[str, float] = {}
+        self.rewards: dict[str, tuple[float, float]] = {}
 
     def update(self, shown: Progress) -> None:
+        self.rewards = shown.rewards
         self.left.append(shown.seconds_left)
         self.split = shown.time_split
 
@@ -221,6 +223,17 @@ def test_the_time_left_counts_updates_evaluations_and_checkpoints(monkeypatch: p
         "evaluate": 0.45,
         "save": 0.05,
     }
+
+
+def test_only_rewards_are_shown_as_rewards(tmp_path: Path):
+    config = RunConfig.model_validate({"game": "openspiel:kuhn_poker"})
+    display = _Shown()
+    reports = Reporter(display, Clock(learn=1.0), config, 0, 0, tmp_path / "metrics.jsonl")
+    others = {"learner/skipped_steps": 0.0, "collection/decisions": 64.0, "reward_frequency/touch": 0.5}
+    reports.report(1, 64, others)
+    assert display.rewards == {}
+    reports.report(2, 128, {**others, "reward/touch": -0.1, "reward_size/touch": 0.3})
+    assert display.rewards == {"touch": (-0.1, 0.3)}
 
 
 def test_a_resumed_run_knows_how_long_its_evaluations_took(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
