@@ -70,6 +70,8 @@ class Reporter:
 
     def report(self, update: int, decisions: int, values: dict[str, float], stage: str = "") -> dict[str, float]:
         """Show the latest update, its metrics and the stage, and return its rates as further metrics."""
+        if len(self._marks) > 1 and self._marks[0].update == self._first_update:
+            self._marks.popleft()  # the first update also waits for simulators that start and code that is compiled
         then, now = self._marks[0], self._mark(update, decisions)
         self._marks.append(now)
         seconds = now.seconds - then.seconds

@@ -225,6 +225,18 @@ def test_the_time_left_counts_updates_evaluations_and_checkpoints(monkeypatch: p
     }
 
 
+def test_a_slow_first_update_does_not_count_for_the_time_left(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    now = 1000.0
+    monkeypatch.setattr(reporter, "perf_counter", lambda: now)
+    config = RunConfig.model_validate({"game": "openspiel:kuhn_poker", "updates": 100})
+    display = _Shown()
+    reports = Reporter(display, Clock(learn=1.0), config, 0, 0, tmp_path / "metrics.jsonl")
+    for update, seconds in enumerate((60, 2, 2, 2), start=1):
+        now += seconds
+        reports.report(update, 10 * update, {"learner/skipped_steps": 0.0})
+    assert display.left == pytest.approx([99 * 60, 98 * 2, 97 * 2, 96 * 2])
+
+
 def test_only_rewards_are_shown_as_rewards(tmp_path: Path):
     config = RunConfig.model_validate({"game": "openspiel:kuhn_poker"})
     display = _Shown()
