@@ -115,8 +115,8 @@ class RewardShaping:
             for name, value, weight in zip(self._components, values, weights, strict=True)
             if weight
         }
-        frequency = np.count_nonzero(reward, axis=0) / len(reward)
-        metrics |= {REWARD_FREQUENCY + name: float(share) for name, share in zip(self._components, frequency, strict=True)}
+        paid = zip(self._components, np.count_nonzero(reward, axis=0), strict=True)
+        metrics |= {REWARD_FREQUENCY + name: float(decisions / len(reward)) for name, decisions in paid}
         return replace(trajectories, reward=reward @ weights if weights.any() else None), metrics
 
     def _check_stored(self) -> None:
