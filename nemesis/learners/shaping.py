@@ -28,6 +28,7 @@ from nemesis.learners.config import RewardConfig, constant
 from nemesis.learners.return_scale import ReturnScale
 
 REWARD, REWARD_SIZE = "reward/", "reward_size/"  # prefixes of metrics
+REWARD_FREQUENCY = "reward_frequency/"
 Potential: TypeAlias = Callable[[npt.NDArray[Any]], FloatArray]
 """view (n, view) → potential (n,), from −1 to 1."""
 
@@ -99,7 +100,7 @@ class RewardShaping:
     def _weighted(
         self, trajectories: Trajectories, dense: float, progress: float
     ) -> tuple[Trajectories, dict[str, float]]:
-        """Return the episodes with the weighted sum of components, and what each contributes to a decision."""
+        """Return the episodes with the weighted sum of components; what each contributes, and in how many decisions."""
         reward = trajectories.reward
         if reward is None or not self._components:
             return trajectories, {}
@@ -114,6 +115,8 @@ class RewardShaping:
             for name, value, weight in zip(self._components, values, weights, strict=True)
             if weight
         }
+        paid = zip(self._components, np.count_nonzero(reward, axis=0), strict=True)
+        metrics |= {REWARD_FREQUENCY + name: float(decisions / len(reward)) for name, decisions in paid}
         return replace(trajectories, reward=reward @ weights if weights.any() else None), metrics
 
     def _check_stored(self) -> None:

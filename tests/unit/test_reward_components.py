@@ -165,6 +165,8 @@ def test_metrics_are_what_components_contribute_to_a_decision(episodes: Trajecto
     weights = {"low": {"start": 0.0, "end": 0.4}}
     metrics = shaped(episodes, 0.5, kind="dense", weights=weights).metrics
     mean, size = components.mean(axis=0), np.abs(components).mean(axis=0)
+    frequency = (components != 0).mean(axis=0)
+    assert 0 < frequency[WRONG] < 1
     assert metrics == pytest.approx(
         {
             "reward/right": 0.1 * mean[RIGHT],
@@ -173,10 +175,14 @@ def test_metrics_are_what_components_contribute_to_a_decision(episodes: Trajecto
             "reward_size/right": 0.1 * size[RIGHT],
             "reward_size/wrong": 0.05 * size[WRONG],
             "reward_size/low": 0.2 * size[LOW],
+            "reward_frequency/right": frequency[RIGHT],
+            "reward_frequency/wrong": frequency[WRONG],
+            "reward_frequency/low": frequency[LOW],
         }
     )
     assert metrics["reward/wrong"] < 0 < metrics["reward_size/wrong"]
-    assert set(shaped(episodes).metrics) == {"reward/right", "reward_size/right"}
+    paid = {name for name in shaped(episodes).metrics if not name.startswith("reward_frequency/")}
+    assert paid == {"reward/right", "reward_size/right"}
     assert not shaped(replace(episodes, reward=None), kind="dense").metrics
 
 
