@@ -1,8 +1,8 @@
 """The drivers: `idle` does nothing; `driver` follows rules, as simple bots of the community do.
 
-Of each side, the car that is best placed attacks: it meets the ball from behind, so that it goes to the other goal, and
-dodges into it. The others stay between the ball and their own goal. A car on the wrong side of the ball drives around it
-or back, a ball on the way into the own goal is met wherever it can be, and boost is picked up on the way.
+Of each side, the car that is best placed attacks: it meets the ball from behind, so that it goes to the other goal,
+and dodges into it. The others stay between the ball and their own goal. A car on the wrong side of the ball drives
+around it or back, a ball on the way into the own goal is met wherever it can be, and boost is picked up on the way.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ _FASTEST = 2300.0
 _SOON = 4  # step of the prediction by which cars compare who is closer
 _POST = GOAL_SIDE - 150  # |x| that shots aim between
 _BEHIND = 1.2  # angle between the way to the ball and the way of the ball to the goal, below which a car shoots
-_HOME = np.array([0, -BACK + 300, 0], dtype=np.float32)
+_HOME_Y = -BACK + 300
 _AHEAD_OF_HOME = (0.0, 0.45, 0.8)  # where the second and the third car wait, from the ball (0) to the own goal (1)
 _PAD_WORTH = np.full(len(PAD_POSITIONS), 500, dtype=np.float32)  # the longest detour for it, without any boost
 _PAD_WORTH[list(BIG_PADS)] = 2000
@@ -45,7 +45,7 @@ def _plan(sight: Sight) -> Plan:
     point, time = intercept(sight, track)
     target, speed, strikes = _attack(sight, point, time)
     target, speed = _go_around(sight, point, threatened, target, speed)
-    waiting = _waiting_place(sight, track[_SOON], rank)
+    waiting = _waiting_place(track[_SOON], rank)
     attacks = (rank == 0) | threatened
     target = np.where(attacks[:, None], target, waiting)
     speed = np.where(attacks, speed, np.clip(length(waiting - sight.position), 300, _FASTEST))
@@ -88,7 +88,7 @@ def _shot(way: FloatArray, point: FloatArray) -> tuple[FloatArray, FloatArray]:
     driven = np.arctan2(way[:, 0], way[:, 1])
     angle = np.clip(driven, np.arctan2(-_POST - point[:, 0], depth), np.arctan2(_POST - point[:, 0], depth))
     miss = (driven - angle + np.pi) % (2 * np.pi) - np.pi
-    return np.stack([np.sin(angle), np.cos(angle), np.zeros_like(angle)], axis=1), miss
+    return _at(np.sin(angle), np.cos(angle)), miss
 
 
 def _go_around(
@@ -99,19 +99,17 @@ def _go_around(
     distance = length(way)
     wrong_side = way[:, 1] < np.maximum(0.15 * distance, 50)
     past = np.where(way[:, 0] > 0, -1, 1)  # the side of the ball on which the car passes
-    around = point + np.stack([400 * past, np.full_like(distance, -700), np.zeros_like(distance)], axis=1)
-    home = np.stack(
-        [np.clip(point[:, 0], -500, 500), np.full_like(distance, _HOME[1]), np.zeros_like(distance)], axis=1
-    )
+    around = _at(point[:, 0] + 400 * past, point[:, 1] - 700)
+    home = _at(np.clip(point[:, 0], -500, 500), np.full_like(distance, _HOME_Y))
     pressed = np.where(sight.opponent_drives, length(sight.opponents - point[:, None]), np.inf).min(axis=1) < distance
     back = np.where((threatened | (pressed & (distance > 1500)))[:, None], home, around)
     return np.where(wrong_side[:, None], back, target), np.where(wrong_side, _FASTEST, speed)
 
 
-def _waiting_place(sight: Sight, ball: FloatArray, rank: IntArray) -> FloatArray:
+def _waiting_place(ball: FloatArray, rank: IntArray) -> FloatArray:
     """Return where cars (n, 3) wait that do not attack, by their rank (n,)."""
-    share = np.array(_AHEAD_OF_HOME, dtype=np.float32)[rank][:, None]
-    return ball + share * (_HOME - ball)
+    share = np.array(_AHEAD_OF_HOME, dtype=np.float32)[rank]
+    return _at((1 - share) * ball[:, 0], (1 - share) * ball[:, 1] + share * _HOME_Y)
 
 
 def _pick_up_boost(sight: Sight, target: FloatArray, rank: IntArray, free: BoolArray) -> tuple[FloatArray, BoolArray]:
@@ -125,8 +123,7 @@ def _pick_up_boost(sight: Sight, target: FloatArray, rank: IntArray, free: BoolA
     gain = np.where(sight.pads, need[:, None] * _PAD_WORTH - detour, -np.inf)
     best = gain.argmax(axis=1)
     takes = free & (gain.max(axis=1) > 0) & (direct > 1200) & sight.on_ground
-    pad = np.concatenate([PAD_POSITIONS[best], np.zeros((len(best), 1), dtype=np.float32)], axis=1)
-    return np.where(takes[:, None], pad, target), takes
+    return np.where(takes[:, None], _at(*PAD_POSITIONS[best].T), target), takes
 
 
 def _inside(sight: Sight, target: FloatArray) -> FloatArray:
@@ -135,4 +132,9 @@ def _inside(sight: Sight, target: FloatArray) -> FloatArray:
     x = np.clip(target[:, 0], -SIDE + 100, SIDE - 100)
     x = np.where(in_goal, np.clip(x, -GOAL_SIDE + 150, GOAL_SIDE - 150), x)
     y = np.where(in_goal, np.clip(target[:, 1], -BACK + 300, BACK - 300), target[:, 1])
-    return np.stack([x, y, target[:, 2]], axis=1)
+    return _at(x, y)
+
+
+def _at(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Return points (n, 3) on the ground."""
+    return np.stack([x, y, np.zeros_like(x)], axis=1, dtype=np.float32)

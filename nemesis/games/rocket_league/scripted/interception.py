@@ -1,6 +1,6 @@
 """Where the ball will be, and where a car can meet it.
 
-The ball flies, bounces off the planes of the arena and rolls; its spin is left out. A car turns first and then speeds up
+The ball flies, bounces off the planes of the arena and rolls; its spin is left out. A car turns first, then speeds up
 along a straight line.
 """
 
