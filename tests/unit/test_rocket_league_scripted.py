@@ -77,7 +77,7 @@ def mirrored(view):
         cars_of(view)[..., car_columns(name)] *= factor
     for name in ("forward", "up"):
         cars_of(view)[..., car_columns(name)] *= MIRROR_VECTOR
-    opposite = [int(np.flatnonzero((PAD_POSITIONS == place * [-1, 1]).all(axis=1))[0]) for place in PAD_POSITIONS]
+    opposite = [int(np.flatnonzero((place * [-1, 1] == PAD_POSITIONS).all(axis=1))[0]) for place in PAD_POSITIONS]
     view[:, PADS_AT:LAST_ACTION_AT] = view[:, PADS_AT:LAST_ACTION_AT][:, opposite]
     view[:, LAST_ACTION_AT:] *= MIRROR_CONTROLS
     return view
@@ -201,4 +201,4 @@ def test_the_left_of_two_equal_cars_takes_the_kickoff():
 
 def test_there_are_six_big_pads_among_all():
     assert PADS == 34
-    assert (PAD_POSITIONS == -PAD_POSITIONS[::-1]).all()
+    assert (-PAD_POSITIONS[::-1] == PAD_POSITIONS).all()
