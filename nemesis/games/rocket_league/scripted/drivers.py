@@ -43,7 +43,7 @@ def _plan(sight: Sight) -> Plan:
     waits = (np.abs(sight.ball[:, :2]) < 1).all(axis=1) & (length(sight.ball_velocity) < 1)
     threatened = ((track[..., 1] < -BACK) & (np.abs(track[..., 0]) < GOAL_SIDE)).any(axis=0)
     point, time = intercept(sight, track)
-    target, speed, strikes = _attack(sight, point, time)
+    target, speed, strikes = _attack(sight, point, time, threatened)
     target, speed = _go_around(sight, point, threatened, target, speed)
     waiting = _waiting_place(track[_SOON], rank)
     attacks = (rank == 0) | threatened
@@ -67,14 +67,17 @@ def _rank(sight: Sight, ball: FloatArray) -> IntArray:
     return rank
 
 
-def _attack(sight: Sight, point: FloatArray, time: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+def _attack(
+    sight: Sight, point: FloatArray, time: FloatArray, threatened: BoolArray
+) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Return target (n, 3), speed (n,) and whether to dodge into the ball (n,), to meet it at a point in time."""
     way = point - sight.position
     distance = length(way)
     shot, miss = _shot(way, point)
-    behind = np.clip(np.abs(miss) / 0.8, 0, 1) * np.minimum(0.5 * distance, 1500)
+    lines_up = np.where(threatened, 0.15, 0.5) * np.clip(np.abs(miss) / 0.8, 0, 1)
+    behind = np.minimum(lines_up * distance, 1500)
     target = point - behind[:, None] * shot
-    speed = np.clip(length(target - sight.position) / time, 500, _FASTEST)
+    speed = np.clip(length(target - sight.position) / time, 200, _FASTEST)
     clears = (point[:, 1] < 0) & (way[:, 1] > 0.3 * distance)
     return target, speed, (np.abs(miss) < 0.5) | clears
 
