@@ -26,6 +26,7 @@ from nemesis.cli import main
 from nemesis.core.config import build_config
 from nemesis.games.registry import GROUP
 from nemesis.presets import load_preset, preset_names
+from nemesis.storage.policies import policy_path
 from nemesis.storage.policy_files import read_header
 from nemesis.training.config import RunConfig
 
@@ -40,6 +41,7 @@ _COMMENT_WITH_NAME = re.compile(r"# (\w+\.(?:py|yaml))\n")
 
 # What makes commands short. A setting or option of the page gives way to the one here.
 _SHORT_BATTLES = {"pokemon.hosts": "1", "pokemon.turn_limit": "10"}
+_SHORT_DRIVES = {"rocket_league.match_seconds": "3"}
 _SHORT_RUN = {"updates": "1", "evaluation.matches": "0", "tracking.tensorboard": "false"}
 _SMALL_BATCHES = {"collection.slots": "8", "collection.decisions": "64", "collection.actors": "0"}
 _SHORT_SETTINGS = {
@@ -170,8 +172,11 @@ def shortened(arguments: Sequence[str]) -> list[str]:
     command, *rest = arguments
     settings = dict(_SHORT_SETTINGS.get(command, {}))
     options = _SHORT_OPTIONS.get(command, {})
-    if command in ("train", "evaluate", "collect") and any(map(_names_battles, rest)):
+    games = [_game_of(word) for word in rest] if command in ("train", "evaluate", "collect") else []
+    if any("pokemon:" in game for game in games):
         settings |= _SHORT_BATTLES
+    elif any("rocket_league:" in game for game in games):
+        settings |= _SHORT_DRIVES
     elif command == "evaluate":
         options = {}  # small games are measured exactly
     if command == "resume":
@@ -191,15 +196,15 @@ def shortened(arguments: Sequence[str]) -> list[str]:
     return [command, *rest, *(f"{key}={value}" for key, value in settings.items())]
 
 
-def _names_battles(word: str) -> bool:
-    """Return whether a word of a command names a game, preset, run or policy of Pokémon."""
+def _game_of(word: str) -> str:
+    """Return the game of a preset, run or policy that a word of a command names; the word if it names none."""
+    if word.startswith("shipped:"):
+        word = str(policy_path(word))
     if word in preset_names() or word.endswith(".yaml"):
-        game = load_preset(word)["game"]
-    elif word.endswith(".safetensors"):
-        game = read_header(Path(word)).game
-    else:
-        game = _config(word).get("game", word)
-    return "pokemon:" in game or word.startswith("shipped:")
+        return str(load_preset(word)["game"])
+    if word.endswith(".safetensors"):
+        return read_header(Path(word)).game
+    return str(_config(word).get("game", word))
 
 
 def _config(run: str) -> dict[str, Any]:

@@ -13,10 +13,12 @@ from nemesis.games.rocket_league.actions import ACTIONS
 from nemesis.games.rocket_league.arena.meshes import Meshes, find_meshes, use_meshes
 from nemesis.games.rocket_league.network.encoder import RocketLeagueActionHead, RocketLeagueEncoder
 from nemesis.games.rocket_league.pool import Matches, RocketLeaguePool
+from nemesis.games.rocket_league.scripted import drivers
 from nemesis.games.rocket_league.settings import RocketLeagueSettings
 from nemesis.games.rocket_league.views import TEAM, VERSION, VIEW_SIZE
 
 MIXED = "mixed"
+ANCHORS = {"random": 700.0, "idle": 700.0, "driver": 1500.0}
 SIZES = {f"{size}v{size}": size for size in range(1, TEAM + 1)}
 
 
@@ -56,7 +58,11 @@ class RocketLeagueGame:
 
     @property
     def scripted(self) -> Mapping[str, Scripted]:
-        return {}
+        return {"idle": drivers.idle, "driver": drivers.driver}
+
+    @property
+    def anchors(self) -> Mapping[str, float]:
+        return ANCHORS
 
     @property
     def reward_components(self) -> Mapping[str, RewardComponent]:

@@ -1,0 +1,1 @@
+"""Scripted drivers, which choose actions from view records."""
