@@ -44,7 +44,7 @@ class Curve:
 def main() -> None:
     parser = option_parser(__doc__ or "")
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directories of Rocket League")
-    parser.add_argument("--opponent", default="rule_based", help="whom the policies play (default: rule_based)")
+    parser.add_argument("--opponent", default="driver", help="whom the policies play (default: driver)")
     parser.add_argument(
         "--matches", type=int, help=f"of each policy (default: {MATCHES}, quick: {QUICK_MATCHES}); 0 plays none"
     )
