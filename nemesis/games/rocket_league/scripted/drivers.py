@@ -31,10 +31,10 @@ def idle(view: npt.NDArray[np.float32], mask: BoolArray, generator: np.random.Ge
     return nearest_actions(np.zeros((len(view), len(CONTROLS)), dtype=np.float32), mask)
 
 
-def driver(view: npt.NDArray[np.float32], mask: BoolArray, generator: np.random.Generator) -> IntArray:  # noqa: ARG001
+def driver(view: npt.NDArray[np.float32], mask: BoolArray, generator: np.random.Generator) -> IntArray:
     """Drive by rules."""
     sight = Sight.of(view)
-    return nearest_actions(follow(sight, _plan(sight)), mask)
+    return nearest_actions(follow(sight, _plan(sight), generator), mask)
 
 
 def _plan(sight: Sight) -> Plan:

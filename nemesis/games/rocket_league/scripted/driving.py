@@ -21,6 +21,7 @@ _HORIZONTAL = np.array([1, 1, 0], dtype=np.float32)
 _SPEEDS, _CURVATURES = (0, 500, 1000, 1500, 1750, 2300), (0.0069, 0.00398, 0.00235, 0.001375, 0.0011, 0.00088)
 _CONTACT = 150.0  # distance of the centres of car and ball when they touch
 _JUMP_AHEAD, _DODGE_AHEAD = 0.3, 0.2  # seconds before a touch
+_FULL_STEER = 0.12  # angle from which on a car steers all the time
 _JUMP_SPEED = 420.0  # upwards, at the end of a jump with the button held
 
 
@@ -41,10 +42,11 @@ def nearest_actions(controls: FloatArray, mask: BoolArray) -> IntArray:
     return action
 
 
-def follow(sight: Sight, plan: Plan) -> FloatArray:
+def follow(sight: Sight, plan: Plan, generator: np.random.Generator) -> FloatArray:
     """Return the inputs (n, control) that bring cars to where they want to be."""
     ahead = _Ahead.of(sight, plan)
-    return np.where(sight.on_ground[:, None], _drive(sight, plan, ahead), _fly(sight, plan, ahead))
+    driven = _drive(sight, plan, ahead, generator.random(len(plan.speed), dtype=np.float32))
+    return np.where(sight.on_ground[:, None], driven, _fly(sight, plan, ahead))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +80,23 @@ class _Ahead:
         )
 
 
-def _drive(sight: Sight, plan: Plan, ahead: _Ahead) -> FloatArray:
-    """Return the inputs of cars on the ground or on a wall."""
+def _drive(sight: Sight, plan: Plan, ahead: _Ahead, chance: FloatArray) -> FloatArray:
+    """Return the inputs of cars on the ground or on a wall.
+
+    A small angle is steered with a probability, since the wheels have no position between straight and full. It is
+    decided by numbers (n,) between 0 and 1.
+    """
     angle, speed = ahead.angle, ahead.speed
     error = angle - 0.05 * dot(sight.spin, sight.up)  # the car goes on turning for a while
-    steer = np.sign(error) * (np.abs(error) > 0.06)
+    steer = np.sign(error) * (np.abs(error) > _FULL_STEER * chance)
     radius = 1 / np.interp(np.abs(speed), _SPEEDS, _CURVATURES)
     too_close = ahead.forward**2 + (np.abs(ahead.sideways) - radius) ** 2 < (0.9 * radius) ** 2  # to turn there
     wanted = np.where(too_close, np.minimum(plan.speed, 600), plan.speed)
     slides = (np.abs(angle) > 1.3) & (speed > 500) & (sight.up[:, 2] > 0.8)
     boosts = (np.abs(angle) < 0.3) & (wanted > np.maximum(speed, 1300) + 100) & (sight.boost > 0) & (speed < 2290)
     throttle = np.where(speed < wanted, 1, np.where(speed < wanted + 200, 0, -1))
+    blocked = _blocked(sight) & (speed < 100)
+    throttle = np.where(blocked, -1, throttle)
     flat = (sight.up[:, 2] > 0.85) & ~sight.held_jump
     strikes = plan.strikes & (ahead.touch < _JUMP_AHEAD + ahead.ball_height.clip(0, 200) / 1000)
     strikes &= (np.abs(ahead.ball_angle) < 0.35) & (ahead.ball_height < 260) & (speed > 300)
@@ -99,10 +107,27 @@ def _drive(sight: Sight, plan: Plan, ahead: _Ahead) -> FloatArray:
     )
 
 
+def _blocked(sight: Sight) -> BoolArray:
+    """Return which cars (n,) have another car in front of them."""
+    way = np.concatenate([sight.side[:, 1:], sight.opponents], axis=1) - sight.position[:, None]
+    drives = np.concatenate([sight.side_drives[:, 1:], sight.opponent_drives], axis=1)
+    distance = length(way)
+    ahead = np.einsum("nci,ni->nc", way, sight.forward) > 0.8 * distance
+    blocked: BoolArray = (drives & ahead & (distance < 300)).any(axis=1)
+    return blocked
+
+
 def _fly(sight: Sight, plan: Plan, ahead: _Ahead) -> FloatArray:
     """Return the inputs of cars in the air."""
     rising, height = sight.velocity[:, 2], sight.position[:, 2]
-    holds = plan.strikes & sight.held_jump & (ahead.ball_height > 110) & (rising > 0) & (rising < _JUMP_SPEED)
+    holds = (
+        plan.strikes
+        & sight.held_jump
+        & sight.can_flip
+        & (ahead.ball_height > 110)
+        & (rising > 0)
+        & (rising < _JUMP_SPEED)
+    )
     ready = sight.can_flip & ~sight.held_jump & (sight.up[:, 2] > 0.6)
     strikes = ready & plan.strikes & (ahead.touch < _DODGE_AHEAD) & (ahead.ball_height < 180)
     hurries = ready & ~strikes & plan.hurries & (rising > 100) & (height < 150) & (np.abs(ahead.angle) < 0.3)
