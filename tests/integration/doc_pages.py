@@ -13,6 +13,7 @@ import re
 import shlex
 import sys
 import tomllib
+import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ from nemesis.cli import main
 from nemesis.core.config import build_config
 from nemesis.games.registry import GROUP
 from nemesis.presets import load_preset, preset_names
+from nemesis.storage.policies import policy_path
 from nemesis.storage.policy_files import read_header
 from nemesis.training.config import RunConfig
 
@@ -40,6 +42,7 @@ _COMMENT_WITH_NAME = re.compile(r"# (\w+\.(?:py|yaml))\n")
 
 # What makes commands short. A setting or option of the page gives way to the one here.
 _SHORT_BATTLES = {"pokemon.hosts": "1", "pokemon.turn_limit": "10"}
+_SHORT_DRIVES = {"rocket_league.match_seconds": "3"}
 _SHORT_RUN = {"updates": "1", "evaluation.matches": "0", "tracking.tensorboard": "false"}
 _SMALL_BATCHES = {"collection.slots": "8", "collection.decisions": "64", "collection.actors": "0"}
 _SHORT_SETTINGS = {
@@ -141,6 +144,8 @@ def _command(words: Sequence[str]) -> None:
     variables = [word.partition("=")[0] for word in words if re.match(r"[A-Z_]+=", word)]
     program, *arguments = words[len(variables) :]
     match Path(program).name:
+        case "nemesis" if arguments[0] == "watch":
+            watch(arguments[1:])
         case "nemesis":
             code, printed = nemesis(shortened(arguments))
             assert code == 0, printed
@@ -165,13 +170,28 @@ def _command(words: Sequence[str]) -> None:
             raise ValueError(f"No test knows how to run {program}.")
 
 
+def watch(arguments: Sequence[str]) -> None:
+    """Watch a run until the browser is to be opened; its matches are as short as those of `nemesis collect`."""
+
+    def interrupt(_: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(webbrowser, "open", interrupt)
+        code, printed = nemesis(["watch", *shortened(["collect", *arguments])[1:]])
+    assert code == 130, printed
+
+
 def shortened(arguments: Sequence[str]) -> list[str]:
     """Return a command that does the same in seconds."""
     command, *rest = arguments
     settings = dict(_SHORT_SETTINGS.get(command, {}))
     options = _SHORT_OPTIONS.get(command, {})
-    if command in ("train", "evaluate", "collect") and any(map(_names_battles, rest)):
+    games = [_game_of(word) for word in rest] if command in ("train", "evaluate", "collect") else []
+    if any("pokemon:" in game for game in games):
         settings |= _SHORT_BATTLES
+    elif any("rocket_league:" in game for game in games):
+        settings |= _SHORT_DRIVES
     elif command == "evaluate":
         options = {}  # small games are measured exactly
     if command == "resume":
@@ -191,15 +211,15 @@ def shortened(arguments: Sequence[str]) -> list[str]:
     return [command, *rest, *(f"{key}={value}" for key, value in settings.items())]
 
 
-def _names_battles(word: str) -> bool:
-    """Return whether a word of a command names a game, preset, run or policy of Pokémon."""
+def _game_of(word: str) -> str:
+    """Return the game of a preset, run or policy that a word of a command names; the word if it names none."""
+    if word.startswith("shipped:"):
+        word = str(policy_path(word))
     if word in preset_names() or word.endswith(".yaml"):
-        game = load_preset(word)["game"]
-    elif word.endswith(".safetensors"):
-        game = read_header(Path(word)).game
-    else:
-        game = _config(word).get("game", word)
-    return "pokemon:" in game or word.startswith("shipped:")
+        return str(load_preset(word)["game"])
+    if word.endswith(".safetensors"):
+        return read_header(Path(word)).game
+    return str(_config(word).get("game", word))
 
 
 def _config(run: str) -> dict[str, Any]:
