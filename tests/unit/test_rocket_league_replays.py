@@ -1,4 +1,4 @@
-"""Recordings of Rocket League: frames within their precision, bounded memory, and a page that shows what was recorded."""
+"""Recordings of Rocket League: frames within their precision, bounded memory, and a page that shows what they have."""
 
 import json
 import re

@@ -258,5 +258,5 @@ def test_a_game_whose_matches_cannot_be_saved_is_refused(tmp_path: Path, capfd: 
 def test_a_run_without_a_complete_checkpoint_is_refused(run: Path):
     (path,) = (run / "checkpoints").iterdir()
     (path / "weights.safetensors").write_bytes(b"")
-    with pytest.raises(UserError, match="None of the 1 checkpoints .* is complete"):
+    with pytest.raises(UserError, match=r"^None of the 1 checkpoints in .* is complete;"):
         NewestMatches(run, WatchOptions())
