@@ -32,6 +32,12 @@ COMMANDS: Sequence[Entry] = (
     ),
     Command("evaluate", "Measure a run or a checkpoint: exactly, or by matches.", "nemesis.cli.evaluate:evaluate"),
     Command(
+        "watch",
+        "Play matches of a run's newest checkpoint and show them in the browser.",
+        "nemesis.cli.watch:watch",
+        "RUN [KEY=VALUE ...] [OPTIONS]",
+    ),
+    Command(
         "exploit",
         "Train an exploiter against a policy; print its win rate.",
         "nemesis.cli.exploit:exploit",

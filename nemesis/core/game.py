@@ -196,6 +196,15 @@ class ReplayPool(Protocol):
 
 
 @runtime_checkable
+class RecordingPool(Protocol):
+    """A pool that can write only those matches as replays that it recorded while they were played."""
+
+    def record_matches(self) -> None:
+        """Record all matches from now on, within bounded memory."""
+        ...
+
+
+@runtime_checkable
 class PairedGame(Protocol):
     """A game whose matches can come in pairs with equal starts, so that swapping sides reduces variance."""
 

@@ -14,12 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from nemesis.core.errors import UserError
-from nemesis.core.game import Game, MatchPool, ReplayPool, Results, is_counted
 from nemesis.evaluation.entrants import Entrants, RemotePlayers
 from nemesis.evaluation.ratings import Rating, rate
-from nemesis.evaluation.replays import new_folder
-from nemesis.play.matches import Score, play, side_of_first
+from nemesis.evaluation.replays import ReplaySaver, new_folder
+from nemesis.play.matches import Score, play
 
 MATCHES = 400  # per pair, by default
 SLOTS = 128  # concurrent matches in this process
@@ -110,8 +108,7 @@ def _in_process(
     entrants: Entrants, names: tuple[str, str], matches: int, seed: int, replays: int, folder: Path
 ) -> tuple[PairResult, list[Path]]:
     player, opponent = (entrants.open(name, SLOTS, seed + place) for place, name in enumerate(names))
-    saver = _ReplaySaver(entrants.game, names, replays, folder)
-    on_end = saver.on_end if replays else None
+    saver = ReplaySaver(entrants.game, names, count=replays, folder=folder)
     (score,) = play(
         entrants.game,
         player,
@@ -119,10 +116,11 @@ def _in_process(
         matches=matches,
         slots=SLOTS,
         seed=seed + 2,
-        on_end=on_end,
+        on_end=saver.on_end if replays else None,
+        recorded=replays > 0,
         activity=f"Playing {names[0]} against {names[1]}",
     )
-    return PairResult(*names, score), saver.saved
+    return PairResult(*names, score), [replay.path for replay in saver.saved]
 
 
 def _over_server(
@@ -140,24 +138,3 @@ def _over_server(
         entrants.game, player, theirs, matches=matches, seed=seed + 2, replays=replays, folder=folder, ours=ours
     )
     return PairResult(ours, theirs, score), files
-
-
-class _ReplaySaver:
-    """Saves replays of the first counted matches of a pair."""
-
-    def __init__(self, game: Game, names: tuple[str, str], count: int, folder: Path) -> None:
-        self._game = game
-        self._names = names
-        self._count = count
-        self._folder = folder
-        self.saved: list[Path] = []
-
-    def on_end(self, pool: MatchPool, ended: Results) -> None:
-        if not isinstance(pool, ReplayPool):
-            raise UserError(f"Matches of {self._game.spec.name} cannot be saved as replays.")
-        for row in np.flatnonzero(is_counted(ended.end_reason)):
-            if len(self.saved) < self._count:
-                match = int(ended.match[row])
-                names = self._names[::-1] if side_of_first(ended.match[row]) else self._names
-                self._folder.mkdir(parents=True, exist_ok=True)
-                self.saved.append(pool.save_replay(match, self._folder, names))

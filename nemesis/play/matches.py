@@ -22,6 +22,7 @@ from nemesis.core.game import (
     IntArray,
     MatchPool,
     PairedGame,
+    RecordingPool,
     Results,
     TurnGame,
     count_reasons,
@@ -113,13 +114,14 @@ def play(
     seed: int,
     on_end: OnEnd | None = None,
     on_decisions: OnDecisions | None = None,
+    recorded: bool = False,
     stop: Stop = never,
     activity: str = "Playing matches",
 ) -> list[Score]:
     """Play `matches` matches of one player against each of the others, in one pool; returns a score for each.
 
     Pairs of matches rotate through the others; the first player has side 0 in the first match of a pair, then side 1.
-    Progress is reported as `activity`.
+    Progress is reported as `activity`. `on_end` can save replays of matches that are `recorded`.
     """
     total = matches * len(others)
     ends: list[Results] = []
@@ -127,6 +129,8 @@ def play(
     left = total
     open_pool = game.paired_pool if isinstance(game, PairedGame) else game.pool
     with closing(open_pool(min(slots, total), seed)) as pool:
+        if recorded and isinstance(pool, RecordingPool):
+            pool.record_matches()
         while left:
             report(activity, total - left, total)
             if stop():

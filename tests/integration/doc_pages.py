@@ -13,6 +13,7 @@ import re
 import shlex
 import sys
 import tomllib
+import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,6 +144,8 @@ def _command(words: Sequence[str]) -> None:
     variables = [word.partition("=")[0] for word in words if re.match(r"[A-Z_]+=", word)]
     program, *arguments = words[len(variables) :]
     match Path(program).name:
+        case "nemesis" if arguments[0] == "watch":
+            watch(arguments[1:])
         case "nemesis":
             code, printed = nemesis(shortened(arguments))
             assert code == 0, printed
@@ -165,6 +168,18 @@ def _command(words: Sequence[str]) -> None:
             check_extras(arguments[-1])
         case _:
             raise ValueError(f"No test knows how to run {program}.")
+
+
+def watch(arguments: Sequence[str]) -> None:
+    """Watch a run until the browser is to be opened; its matches are as short as those of `nemesis collect`."""
+
+    def interrupt(_: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(webbrowser, "open", interrupt)
+        code, printed = nemesis(["watch", *shortened(["collect", *arguments])[1:]])
+    assert code == 130, printed
 
 
 def shortened(arguments: Sequence[str]) -> list[str]:

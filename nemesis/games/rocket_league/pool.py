@@ -6,15 +6,19 @@ a snapshot has the actions so far, and a restored pool plays them again.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
+from nemesis.core.errors import UserError
 from nemesis.core.game import SIDES, Arrays, Decisions, EndReason, FloatArray, IntArray, Results
 from nemesis.core.masks import PackedMask, pack_mask
 from nemesis.core.progress import report
 from nemesis.games.rocket_league.actions import ACTIONS, NEUTRAL
 from nemesis.games.rocket_league.arena.simulation import TICKS, Simulation
+from nemesis.games.rocket_league.replays.frames import FrameRecorder
+from nemesis.games.rocket_league.replays.page import write_page
 from nemesis.games.rocket_league.resets import DrawStart
 from nemesis.games.rocket_league.rewards import rewards, shared
 from nemesis.games.rocket_league.settings import RocketLeagueSettings
@@ -164,6 +168,17 @@ class RocketLeaguePool:
         self._waiting = np.nonzero(self._state.present)
         self._reward = snapshot["reward"].copy()
         self._ended = _restored_results(snapshot)
+
+    def record_matches(self) -> None:
+        """Record all matches from now on, so that they can be saved."""
+        self.recorder = FrameRecorder(self.slots, self._matches.seats)
+
+    def save_replay(self, match: int, folder: Path, names: tuple[str, str]) -> Path:
+        """Write a match that was recorded lately as a page for a browser."""
+        recording = self.recorder.recording(match) if isinstance(self.recorder, FrameRecorder) else None
+        if recording is None:
+            raise UserError(f"Match {match} was not recorded, or ended too long ago, so it cannot be saved.")
+        return write_page(recording, folder, names)
 
     def close(self) -> None:
         """Release the arenas."""

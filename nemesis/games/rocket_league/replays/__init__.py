@@ -1,0 +1,1 @@
+"""Recordings of matches, and the page that shows one."""
