@@ -2,9 +2,22 @@
 
 from dataclasses import dataclass, fields
 
+import numpy as np
+
 from nemesis.core.game import BoolArray, FloatArray, IntArray
 
-PADS = 34  # of boost, in RocketSim's order, in which pad p and pad 33 − p are opposite
+PAD_POSITIONS: FloatArray = np.array(  # (pad, 2) of boost, in RocketSim's order; pad p and pad 33 − p are opposite
+    [
+        *[(0, -4240), (-1792, -4184), (1792, -4184), (-3072, -4096), (3072, -4096), (-940, -3308), (940, -3308)],
+        *[(0, -2816), (-3584, -2484), (3584, -2484), (-1788, -2300), (1788, -2300), (-2048, -1036), (0, -1024)],
+        *[(2048, -1036), (-3584, 0), (-1024, 0), (1024, 0), (3584, 0), (-2048, 1036), (0, 1024), (2048, 1036)],
+        *[(-1788, 2300), (1788, 2300), (-3584, 2484), (3584, 2484), (0, 2816), (-940, 3308), (940, 3308)],
+        *[(-3072, 4096), (3072, 4096), (-1792, 4184), (1792, 4184), (0, 4240)],
+    ],
+    dtype=np.float32,
+)
+PADS = len(PAD_POSITIONS)
+BIG_PADS = (3, 4, 15, 18, 29, 30)  # fill up the boost; the others give 12
 
 
 @dataclass(frozen=True, slots=True)
