@@ -86,8 +86,8 @@ def described(saved: SavedPolicy) -> str:
     """Return a sentence about the policy."""
     settings = settings_of(saved)
     return (
-        f"The policy was trained for {saved.game} in {saved.world}; it decides every {settings.tick_skip} ticks, and its "
-        f"actions act {settings.action_delay} ticks later."
+        f"The policy was trained for {saved.game} in {saved.world}; it decides every {settings.tick_skip} ticks, and "
+        f"its actions act {settings.action_delay} ticks later."
     )
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 try:
     from nemesis.deploy.rocket_league.launch import run_bot
 except ModuleNotFoundError as error:
-    if error.name != "nemesis":
+    if not str(error.name).startswith("nemesis"):
         raise
     sys.exit("The bot needs Nemesis; install it with `pip install 'nemesis-rl[rlbot]'`.")
 

@@ -35,21 +35,21 @@ def pad_order(field: flat.FieldInfo) -> IntArray:
         if distance.min(axis=1).max() < _NEAR and len(np.unique(order)) == PADS:
             return order
     raise UserError(
-        f"This field has {len(found)} boost pads, and not the {PADS} of a standard soccar map at their places; the policy "
-        "plays only on standard maps."
+        f"The policy plays on standard soccar maps only; this field has {len(found)} boost pads, which are not their {PADS}."
     )
 
 
 def seats_of(packet: flat.GamePacket) -> IntArray:
     """Return the seat of each player (player,): blue cars have even seats and orange cars odd ones, in their order."""
-    team = np.array([player.team for player in packet.players])
-    before = np.array([np.count_nonzero(team[:index] == one) for index, one in enumerate(team)], dtype=np.int64)
-    if before.max(initial=0) >= TEAM:
+    cars, seats = [0] * SIDES, []
+    for player in packet.players:
+        seats.append(SIDES * cars[player.team] + player.team)
+        cars[player.team] += 1
+    if max(cars) > TEAM:
         raise UserError(
-            f"This match has {1 + before.max()} cars on a side; the policy plays with at most {TEAM}, so its car stands still."
+            f"A side has {max(cars)} cars; the policy plays with at most {TEAM} a side, so its car stands still."
         )
-    seats: IntArray = SIDES * before + team
-    return seats
+    return np.array(seats)
 
 
 class PacketReader:
