@@ -352,10 +352,10 @@ def test_a_folder_with_the_policy_of_another_game_is_refused(bot_folder: Path, t
         open_bot(tmp_path)
 
 
-def test_a_field_or_a_match_that_the_policy_cannot_play_is_said_once(bot_folder: Path):
+def test_a_field_or_a_match_that_the_policy_cannot_play_is_said_once(
+    bot_folder: Path, caplog: pytest.LogCaptureFixture
+):
     bot = open_bot(bot_folder)
-    said = []
-    bot.logger = type("Logger", (), {"error": lambda _, *words: said.append(words), "critical": said.append})()
     bot.field_info, bot.index = FIELD, 0
     bot.initialize()
     arena = a_state(6)
@@ -363,9 +363,13 @@ def test_a_field_or_a_match_that_the_policy_cannot_play_is_said_once(bot_folder:
         packet = packet_of(arena, frame)
         packet = changed(packet, players=[*packet.players, packet.players[0]])
         assert _row(bot.get_output(packet)) == [0] * 8
-    assert len(said) == 1
-    assert "A side has 4 cars" in str(said[0][1])
-    with pytest.raises(UserError, match="this field has 33 boost pads, which are not their 34"):
+    said = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+    assert said == ["A side has 4 cars; the policy plays with at most 3 a side, so its car stands still."]
+    bot.field_info = flat.FieldInfo()
+    with pytest.raises(SystemExit):
+        bot.initialize()
+    assert "standard soccar maps only" in caplog.records[-1].getMessage()
+    with pytest.raises(UserError, match="this field has 33 boost pads, and not their 34"):
         pad_order(flat.FieldInfo(boost_pads=FIELD.boost_pads[1:]))
     moved = [flat.BoostPad(flat.Vector3(0, 0, 0)), *FIELD.boost_pads[1:]]
     with pytest.raises(UserError, match="standard soccar maps only"):

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from rlbot import flat
 from rlbot.managers import Bot
+from rlbot.utils.logging import get_logger
 
 from nemesis.core.errors import UserError
 from nemesis.deploy.rocket_league.decider import CarDecider, decision_of
@@ -23,6 +24,7 @@ from nemesis.play.players import Player
 from nemesis.play.policy_players import PolicyPlayer
 from nemesis.storage.policies import SavedPolicy, find_policy
 
+_log = get_logger("bot")  # RLBot shows what is logged so
 _CPU = torch.device("cpu")  # for one decision at a time it is the fastest
 
 CONTROLLER_STATES = [
@@ -41,14 +43,14 @@ class NemesisBot(Bot):
         self._player = open_player(saved)
         self._decider: CarDecider | None = None
         self._refused = ""
-        self.logger.info("%s", described(saved))
+        _log.info("%s", described(saved))
 
     def initialize(self) -> None:
         """Take the field of a match."""
         try:
             self._decider = CarDecider(self._player, self.field_info, self.index, self._settings)
         except UserError as error:
-            self.logger.critical("%s", error)
+            _log.critical("%s", error)
             sys.exit(1)
 
     def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
@@ -59,7 +61,7 @@ class NemesisBot(Bot):
                 action = self._decider.action(packet)
         except UserError as error:
             if str(error) != self._refused:  # said once, not with every packet
-                self.logger.error("%s", error)
+                _log.error("%s", error)
             self._refused = str(error)
         return CONTROLLER_STATES[action]
 

@@ -36,10 +36,15 @@ class CarDecider:
         self._reader = PacketReader(field)
         self._index = index
         self._tick_skip, self._delay = settings.tick_skip, settings.action_delay
-        self._match = 0
         self._score: list[int] = []
-        self._frame = 0
-        self._begin()
+        self._frame = 0  # of the last packet
+        self._match = 0
+        self._due: int | None = None  # frame of the next decision; None if it is the first of a match
+        self._chosen = NEUTRAL  # the last action that was chosen
+        self._acting = NEUTRAL
+        self._waiting: deque[tuple[int, int]] = (
+            deque()
+        )  # actions that do not act yet, each with the frame in which it will
 
     def action(self, packet: flat.GamePacket) -> int:
         """Return the action that acts now."""
@@ -62,11 +67,9 @@ class CarDecider:
 
     def _begin(self) -> None:
         """Start a new match."""
-        self._due: int | None = None  # frame of the next decision; None if it is the first
-        self._chosen = self._acting = NEUTRAL  # the last action that was chosen, and the one that acts
-        self._waiting: deque[tuple[int, int]] = (
-            deque()
-        )  # actions that do not act yet, with the frame in which they will
+        self._due = None
+        self._chosen = self._acting = NEUTRAL
+        self._waiting.clear()
         self._player.forget(_SLOT)
         self._match += 1
 

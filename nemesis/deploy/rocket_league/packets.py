@@ -35,7 +35,7 @@ def pad_order(field: flat.FieldInfo) -> IntArray:
         if distance.min(axis=1).max() < _NEAR and len(np.unique(order)) == PADS:
             return order
     raise UserError(
-        f"The policy plays on standard soccar maps only; this field has {len(found)} boost pads, which are not their {PADS}."
+        f"The policy plays on standard soccar maps only; this field has {len(found)} boost pads, and not their {PADS}."
     )
 
 
