@@ -43,7 +43,12 @@ COMMANDS: Sequence[Entry] = (
         "nemesis.cli.exploit:exploit",
         "RUN [KEY=VALUE ...] [OPTIONS]",
     ),
-    Command("export", "Write the policy of a run as one file.", "nemesis.cli.export:export"),
+    Command(
+        "export",
+        "Write a policy as one file, or in a format of its game family.",
+        "nemesis.cli.export:export",
+        "[FORMAT] POLICY FILE [OPTIONS]",
+    ),
     Command(
         "collect",
         "Record matches into a dataset.",

@@ -4,84 +4,84 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nemesis.cli.options import Flag, check_new
 from nemesis.cli.status import output
 from nemesis.core.errors import UserError
 from nemesis.core.progress import report
 
-_POLICY_FILE = "safetensors"
+if TYPE_CHECKING:
+    from nemesis.storage.policy_export import PolicyExport
 
 
 def export(
-    run: Path,
-    file: Path,
-    /,
-    *,
+    *words: str,
     last: Flag = False,
-    temperature: float = 1.0,
-    top_p: float = 1.0,
-    format: str = _POLICY_FILE,  # noqa: A002 (it is the option's name)
+    temperature: float | None = None,
+    top_p: float | None = None,
     allow_imports: Flag = False,
 ) -> None:
-    """Write the policy of a run as one file.
+    """Write a policy as one file, or in a format of its game family.
 
-    Such a file can be evaluated, used as an opponent, and shared.
+    A policy file can be evaluated, used as an opponent, and shared. A family may have other formats, such as a folder
+    that runs in the real game.
 
     Args:
-        run: folder of a run or of one checkpoint
-        file: new file, usually NAME.safetensors
+        words: a format, if another one than a policy file is wanted; the folder of a run or of one checkpoint, or a
+            policy file; and a new file, usually NAME.safetensors, or a new folder if the format is one
         last: write the last weights instead of the averaged ones
         temperature: default temperature of its sampling; 0 plays the most likely action
         top_p: default total probability of the most likely actions that are kept
-        format: safetensors, or a format of the game family
         allow_imports: import the code that the run names as module:attribute
     """
-    report(f"Opening {run}")
+    if len(words) not in (2, 3):
+        raise UserError("Name a run or a policy file, and a new file: nemesis export [FORMAT] POLICY FILE.")
+    *formats, name, path = words
+    target = Path(path)
+    report(f"Opening {name}")
     from nemesis.core.files import WriteError
     from nemesis.policies.play_style import PlayStyle
     from nemesis.storage.policies import DEFAULT_WEIGHTS, find_policy
-    from nemesis.storage.policy_files import save_policy
+    from nemesis.storage.policy_export import PolicyExport
 
-    style = PlayStyle(temperature, top_p)
-    saved = find_policy(run, allow_imports=allow_imports)
-    exporter = _exporter(saved.game, format)
-    check_new(file)
+    style = PlayStyle.from_options(temperature, top_p)
+    saved = find_policy(name, allow_imports=allow_imports)
+    exporter = _exporter(saved.game, formats[0]) if formats else None
+    if exporter is None or not _is_empty_folder(target):
+        check_new(target)
     if last and saved.checkpoint is None:
-        raise UserError(f"--last is for runs and checkpoints; {run} is a file, which has only one kind of weights.")
+        raise UserError(f"--last is for runs and checkpoints; {name} is a file, which has only one kind of weights.")
     weights = "last" if last else DEFAULT_WEIGHTS
     game = saved.game_config().open_game()
     saved.check(game)
     report("Importing PyTorch")
-    policy = saved.load(game, weights)
+    policy = PolicyExport(saved, saved.load(game, weights), game, weights, style or saved.style)
     if exporter:
         try:
-            output(exporter(saved, policy, style, file))
+            output(exporter(policy, target))
         except OSError as error:
-            raise WriteError(file, error) from error
+            raise WriteError(target, error) from error
         return
-    about = {
-        "update": saved.update,
-        "decisions": saved.decisions,
-        "weights": weights,
-        "config": dict(saved.training_config()),
-    }
-    save_policy(file, policy, saved.policy, game, about, style)
-    size = file.stat().st_size / 1e6
+    policy.save(target)
+    size = target.stat().st_size / 1e6
     age = "" if saved.decisions is None else f", after {saved.decisions:,} decisions"
-    output(f"{file}: {size:.1f} MB, {game.spec.name}{age}.")
+    output(f"{target}: {size:.1f} MB, {game.spec.name}{age}.")
 
 
-def _exporter(game: str, format_name: str) -> Callable[..., str] | None:
-    """Return what exports policies in a format of the game's family; None for a policy file."""
+def _is_empty_folder(path: Path) -> bool:
+    return path.is_dir() and not any(path.iterdir())
+
+
+def _exporter(game: str, format_name: str) -> "Callable[[PolicyExport, Path], str]":
+    """Return what exports policies in a format of the game's family."""
     from nemesis.core.plugins import import_attribute
     from nemesis.games import family_of
 
-    if format_name == _POLICY_FILE:
-        return None
     family = family_of(game)
     exporters = family.exporters if family else {}
     if format_name not in exporters:
-        raise UserError(f"{game} cannot be exported as {format_name}, only as {', '.join((_POLICY_FILE, *exporters))}.")
-    found: Callable[..., str] = import_attribute(exporters[format_name])
+        others = f", only as {', '.join(exporters)}" if exporters else ""
+        raise UserError(f"{game} cannot be exported as {format_name}{others} or, without a format, as a policy file.")
+    found: Callable[[PolicyExport, Path], str] = import_attribute(exporters[format_name])
     return found

@@ -29,4 +29,4 @@ class Family:
     remote_players: str | None = None  # players over a server (evaluation.entrants.RemotePlayers)
     exporters: Mapping[str, str] = field(
         default_factory=dict
-    )  # by format: (SavedPolicy, Policy, PlayStyle, file) → sentence
+    )  # by format: (PolicyExport, new file or folder) → sentence

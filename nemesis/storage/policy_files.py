@@ -50,8 +50,9 @@ def save_policy(
     game: "Game",
     about: dict[str, Any],
     style: PlayStyle = DEFAULT_STYLE,
+    world: str | None = None,
 ) -> None:
-    """Write a policy; the file appears whole or not at all."""
+    """Write a policy; the file appears whole or not at all. It was trained in the game's world, or in the given one."""
     from nemesis.storage.tensor_files import save_tensors
 
     spec = game.spec
@@ -60,7 +61,7 @@ def save_policy(
         "game": spec.name,
         "policy_group": spec.policy_group,
         "view_version": spec.view_version,
-        "world": spec.world,
+        "world": spec.world if world is None else world,
         "policy": config.model_dump(mode="json", exclude={"init", "init_parts"}),
         "style": asdict(style),
         "about": about,

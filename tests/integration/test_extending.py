@@ -48,8 +48,8 @@ def test_an_installed_package_brings_a_family_with_its_settings_commands_and_che
         ("resume", "runs/board", "updates=3"),
         ("board", "count", "2"),
         ("doctor",),
-        ("export", "runs/board", "rps.txt", "--format", "text"),
-        ("export", "runs/board", "rps.txt", "--format", "binary"),
+        ("export", "text", "runs/board", "rps.txt"),
+        ("export", "binary", "runs/board", "rps.txt"),
         ("train", "board.yaml", "game=cards:rps"),
     )
     assert "board.rounds" in fields[1], fields[2]
@@ -58,7 +58,7 @@ def test_an_installed_package_brings_a_family_with_its_settings_commands_and_che
     assert "played 2 rounds" in command[1]
     assert "board games" in doctor[1]
     assert exported[1].strip() == "rps.txt: board:rps after update 3"
-    assert "cannot be exported as binary, only as safetensors, text" in refused[2]
+    assert "cannot be exported as binary, only as text or, without a format, as a policy file." in refused[2]
     assert unknown[0] == 2
     assert "There is no module 'cards'" in unknown[2]
 
@@ -94,9 +94,9 @@ def checks():
     return [("board games", "ready")]
 
 
-def as_text(saved, policy, style, file):
-    file.write_text(saved.game)
-    return f"{file}: {saved.game} after update {saved.update}"
+def as_text(policy, file):
+    file.write_text(policy.saved.game)
+    return f"{file}: {policy.saved.game} after update {policy.saved.update}"
 
 
 FAMILY = Family(

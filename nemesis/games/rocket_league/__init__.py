@@ -8,4 +8,5 @@ FAMILY = Family(
     open_game="nemesis.games.rocket_league.game:open_game",
     settings="nemesis.games.rocket_league.settings:RocketLeagueSettings",
     pin="nemesis.games.rocket_league.game:pin",
+    exporters={"rlbot": "nemesis.deploy.rocket_league.export:export"},
 )

@@ -1,0 +1,1 @@
+"""Policies in the real game, as bots of RLBot 5."""
