@@ -116,7 +116,7 @@ def _goals(seats: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _dot(one: FloatArray, other: FloatArray) -> FloatArray:
-    product: FloatArray = np.einsum("...i,...i->...", one, other)
+    product: FloatArray = np.vecdot(one, other)
     return product
 
 

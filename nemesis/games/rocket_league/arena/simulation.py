@@ -1,10 +1,12 @@
 """The matches of a pool in RocketSim: actions in, the state of all arenas as arrays out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from nemesis.core.game import SIDES, BoolArray, FloatArray, IntArray
 from nemesis.games.rocket_league.actions import NEUTRAL
@@ -24,17 +26,26 @@ _POSITION, _VELOCITY, _SPIN, _FORWARD, _UP = (slice(at, at + 3) for at in (11, 1
 _BALL_POSITION, _BALL_VELOCITY, _BALL_SPIN = (slice(at, at + 3) for at in (0, 7, 10))
 
 
-@dataclass(slots=True)
-class _Reading:
-    """What RocketSim reports of the matches in all slots."""
+class _Report(NamedTuple):
+    """What RocketSim reports of one match."""
 
-    ball: FloatArray  # (slot, column)
-    car: FloatArray  # (slot, seat, column)
-    can_flip: BoolArray  # (slot, seat)
-    supersonic: BoolArray  # (slot, seat)
-    pads: FloatArray  # (slot, pad)
-    score: FloatArray  # (slot, side) since the arena was made, as are the tick and what cars have done
-    tick: IntArray  # (slot,)
+    arrays: tuple[FloatArray, ...]  # score, pads, ball and cars; each but the first as it is and turned
+    tick: int
+    can_flip: list[bool]  # by car
+    supersonic: list[bool]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What RocketSim reports of some matches, one per row."""
+
+    ball: FloatArray  # (row, column)
+    car: FloatArray  # (row, seat, column)
+    can_flip: BoolArray  # (row, seat)
+    supersonic: BoolArray  # (row, seat)
+    pads: FloatArray  # (row, pad)
+    score: FloatArray  # (row, side) since the arena was made, as are the tick and what cars have done
+    tick: IntArray  # (row,)
 
     @classmethod
     def empty(cls, slots: int, seats: int) -> "_Reading":
@@ -48,8 +59,38 @@ class _Reading:
             tick=np.zeros(slots, dtype=np.int64),
         )
 
-    def copy(self) -> "_Reading":
-        return _Reading(**{field.name: getattr(self, field.name).copy() for field in fields(self)})
+    @classmethod
+    def gather(cls, reports: Sequence[_Report], present: BoolArray) -> "_Reading":
+        """Return what was reported of matches in which some cars (row, seat) take part."""
+        arrays, ticks, can_flip, supersonic = zip(*reports, strict=True)
+        # Joining many small arrays is several times faster than making one array of a list of them.
+        score, pads, ball = (np.concatenate([report[at] for report in arrays]) for at in range(3))
+        car = np.concatenate([one for report in arrays for one in report[3:]])[::2]  # every second row is turned
+        return cls(
+            ball=ball[::2],
+            car=_by_seat(car, present),
+            can_flip=_by_seat(np.array(list(chain.from_iterable(can_flip)), dtype=np.bool_), present),
+            supersonic=_by_seat(np.array(list(chain.from_iterable(supersonic)), dtype=np.bool_), present),
+            pads=pads[::2],
+            score=score.reshape(-1, 4)[:, 2:],
+            tick=np.array(ticks, dtype=np.int64),
+        )
+
+    def replaced(self, rows: IntArray, by: "_Reading") -> "_Reading":
+        """Return these rows with some of them (n,) replaced."""
+        arrays = {field.name: getattr(self, field.name).copy() for field in fields(self)}
+        for name, array in arrays.items():
+            array[rows] = getattr(by, name)
+        return _Reading(**arrays)
+
+
+def _by_seat(cars: npt.NDArray[Any], present: BoolArray) -> npt.NDArray[Any]:
+    """Return what is known of all cars that take part (n, …) by row and seat; 0 for the others."""
+    if len(cars) == present.size:
+        return cars.reshape(*present.shape, *cars.shape[1:])
+    placed = np.zeros((*present.shape, *cars.shape[1:]), dtype=cars.dtype)
+    placed[present] = cars
+    return placed
 
 
 class Simulation:
@@ -61,7 +102,7 @@ class Simulation:
         self._controls = controls_by_action()
         self._made: dict[tuple[int, int], Arena] = {}  # by slot and number of cars
         self._playing: list[Arena] = [Arena(None, ())] * slots  # until their first match begins
-        self._cars = np.zeros(slots, dtype=np.int64)
+        self._present = np.zeros((slots, seats), dtype=np.bool_)
         self._queue = np.full((slots, delay, seats), NEUTRAL)  # actions that do not act yet, the oldest first
         self._down = np.zeros((slots, seats), dtype=np.int64)  # ticks since a car was demolished
         self._first_tick = np.zeros(slots, dtype=np.int64)  # of each match
@@ -95,7 +136,7 @@ class Simulation:
             shots=events[..., 2],
             demolitions=events[..., 3],
             pads=now.pads,
-            present=np.arange(car.shape[1]) < self._cars[:, None],
+            present=self._present,
             tick=now.tick - self._first_tick,
         )
 
@@ -114,30 +155,31 @@ class Simulation:
         return failed
 
     def begin(self, starts: Mapping[int, Start]) -> None:
-        """Start new matches by slot."""
+        """Start new matches by slot, in ascending order."""
         slots = np.array(list(starts))
-        failed = self.failed
+        failed, present = self.failed, self._present.copy()
         for slot, start in starts.items():
             if failed[slot]:
-                self._made.pop((slot, int(self._cars[slot])), None)
+                self._made.pop((slot, len(self._playing[slot].cars)), None)
             cars = len(start.car)
             if (slot, cars) not in self._made:
                 self._made[slot, cars] = Arena.make(cars)
             self._playing[slot] = self._made[slot, cars]
             self._playing[slot].begin(start)
-            self._cars[slot] = cars
+            present[slot] = np.arange(present.shape[1]) < cars
+        self._present = present
         self._queue[slots], self._down[slots] = NEUTRAL, 0
-        self._read(slots)
+        self._take(slots, [_report(*self._playing[slot]) for slot in slots.tolist()])
         self._events[slots] = 0
         self._first_tick[slots], self._first_score[slots] = self._now.tick[slots], self._now.score[slots]
 
     def step(self, slots: IntArray, actions: IntArray) -> None:
-        """Play the matches of some slots (n,) to their next decision, with actions (n, seat)."""
+        """Play the matches of some slots (n,), ascending, to their next decision, with actions (n, seat)."""
         if self._queue.shape[1]:
             queue = np.concatenate([self._queue[slots], actions[:, None]], axis=1)
             self._queue[slots], actions = queue[:, 1:], queue[:, 0]
         self._return_cars(slots)
-        wait, ticks, controls = self._wait, self._tick_skip - self._wait, self._controls
+        wait, ticks, controls, reports = self._wait, self._tick_skip - self._wait, self._controls, []
         for slot, chosen in zip(slots.tolist(), actions.tolist(), strict=True):
             arena, cars = self._playing[slot]
             if wait:
@@ -145,42 +187,39 @@ class Simulation:
             for car, action in zip(cars, chosen, strict=False):  # seats without a car come last
                 car.set_controls(controls[action])
             arena.step(ticks)
-        self._read(slots)
+            reports.append(_report(arena, cars))  # at once, while the arena is in the cache of the processor
+        self._take(slots, reports)
 
     def _return_cars(self, slots: IntArray) -> None:
         """Let cars return that have been demolished for long enough, at a place that follows from the match's clock."""
-        demolished = self._now.car[slots][..., _DEMOLISHED] > 0
-        self._down[slots] = np.where(demolished, self._down[slots] + self._tick_skip, 0)
-        for row, seat in np.argwhere(self._down[slots] > _RESPAWN).tolist():
+        demolished = self._now.car[slots, :, _DEMOLISHED] > 0
+        down = np.where(demolished, self._down[slots] + self._tick_skip, 0)
+        self._down[slots] = down
+        if not (down > _RESPAWN).any():
+            return
+        for row, seat in np.argwhere(down > _RESPAWN).tolist():
             slot = slots[row]
             tick = int(self._now.tick[slot] - self._first_tick[slot])
             self._playing[slot].cars[seat].respawn(seed=tick * self._down.shape[1] + seat)
 
-    def _read(self, slots: IntArray) -> None:
-        now, counts = self._now.copy(), self._now.car[slots][..., _COUNTS]
-        now.car[slots], now.can_flip[slots], now.supersonic[slots] = 0, False, False
-        for cars in np.unique(self._cars[slots]).tolist():
-            group = slots[self._cars[slots] == cars]
-            playing = [self._playing[slot] for slot in group.tolist()]
-            reports = [_report(arena, cars) for arena, _ in playing]
-            now.score[group] = np.array([report[0] for report in reports])[:, 2:]
-            now.pads[group] = np.array([report[1] for report in reports])[:, 0]
-            now.ball[group] = np.array([report[2] for report in reports])[:, 0]
-            now.car[group, :cars] = np.array([report[3:] for report in reports])[:, :, 0]
-            states = [car.get_state() for _, own in playing for car in own]
-            now.can_flip[group, :cars] = np.reshape([state.has_flip_or_jump() for state in states], (-1, cars))
-            now.supersonic[group, :cars] = np.reshape([state.is_supersonic for state in states], (-1, cars))
-            now.tick[group] = [arena.tick_count for arena, _ in playing]
-        self._now = now
-        self._events = self._events.copy()
-        self._events[slots] = now.car[slots][..., _COUNTS] - counts
+    def _take(self, slots: IntArray, reports: Sequence[_Report]) -> None:
+        """Take what RocketSim reports of the matches in some slots (n,), ascending; earlier arrays stay as they are."""
+        before, now = self._now, _Reading.gather(reports, self._present[slots])
+        events = now.car[..., _COUNTS] - before.car[slots][..., _COUNTS]
+        if len(slots) == len(before.tick):
+            self._now, self._events = now, events
+            return
+        self._now, self._events = before.replaced(slots, now), self._events.copy()
+        self._events[slots] = events
 
 
-def _report(arena: Any, cars: int) -> tuple[FloatArray, ...]:
-    """Return RocketSim's arrays of an arena: score, pads, ball and cars; each but the first as it is and turned."""
+def _report(arena: Any, cars: Sequence[Any]) -> _Report:
+    """Return what RocketSim reports of an arena with these cars."""
     try:
-        report: tuple[FloatArray, ...] = arena.get_gym_state()
+        arrays: tuple[FloatArray, ...] = arena.get_gym_state()
     except RuntimeError:  # it has lost a body, whose position is not a number any more
-        nowhere = [np.full((2, columns), np.nan, dtype=np.float32) for columns in (PADS, 25, *[36] * cars)]
-        return (np.zeros(4, dtype=np.float32), *nowhere)
-    return report
+        nowhere = [np.full((2, columns), np.nan, dtype=np.float32) for columns in (PADS, 25, *[36] * len(cars))]
+        arrays = (np.zeros(4, dtype=np.float32), *nowhere)
+    states = [car.get_state() for car in cars]
+    can_flip, supersonic = [state.has_flip_or_jump() for state in states], [state.is_supersonic for state in states]
+    return _Report(arrays, arena.tick_count, can_flip, supersonic)
