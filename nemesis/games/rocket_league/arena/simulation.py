@@ -2,11 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nemesis.core.game import SIDES, BoolArray, FloatArray, IntArray
 from nemesis.games.rocket_league.actions import NEUTRAL
@@ -19,20 +17,13 @@ _RESPAWN = 3 * TICKS  # after which a demolished car returns
 _FARTHEST = np.array([SIDE, GOAL_BACK, HEIGHT], dtype=np.float32) + 100  # where no body can be but by an error
 _LOWEST = -100.0
 
-# Columns of RocketSim's arrays.
+_SCORE, _BALL, _CAR = 4, 25, 36  # numbers in RocketSim's arrays
+_ABSENT = np.zeros((2, _CAR), dtype=np.float32, order="F")  # stands for a car that does not take part
+# Columns of these arrays.
 _COUNTS = slice(2, 6)  # goals, saves, shots and demolitions of a car
 _DEMOLISHED, _ON_GROUND, _TOUCHED, _BOOST = 7, 8, 9, 10
 _POSITION, _VELOCITY, _SPIN, _FORWARD, _UP = (slice(at, at + 3) for at in (11, 18, 21, 24, 30))
 _BALL_POSITION, _BALL_VELOCITY, _BALL_SPIN = (slice(at, at + 3) for at in (0, 7, 10))
-
-
-class _Report(NamedTuple):
-    """What RocketSim reports of one match."""
-
-    arrays: tuple[FloatArray, ...]  # score, pads, ball and cars; each but the first as it is and turned
-    tick: int
-    can_flip: list[bool]  # by car
-    supersonic: list[bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,30 +41,13 @@ class _Reading:
     @classmethod
     def empty(cls, slots: int, seats: int) -> "_Reading":
         return cls(
-            ball=np.zeros((slots, 25), dtype=np.float32),
-            car=np.zeros((slots, seats, 36), dtype=np.float32),
+            ball=np.zeros((slots, _BALL), dtype=np.float32),
+            car=np.zeros((slots, seats, _CAR), dtype=np.float32),
             can_flip=np.zeros((slots, seats), dtype=np.bool_),
             supersonic=np.zeros((slots, seats), dtype=np.bool_),
             pads=np.zeros((slots, PADS), dtype=np.float32),
             score=np.zeros((slots, SIDES), dtype=np.float32),
             tick=np.zeros(slots, dtype=np.int64),
-        )
-
-    @classmethod
-    def gather(cls, reports: Sequence[_Report], present: BoolArray) -> "_Reading":
-        """Return what was reported of matches in which some cars (row, seat) take part."""
-        arrays, ticks, can_flip, supersonic = zip(*reports, strict=True)
-        # Joining many small arrays is several times faster than making one array of a list of them.
-        score, pads, ball = (np.concatenate([report[at] for report in arrays]) for at in range(3))
-        car = np.concatenate([one for report in arrays for one in report[3:]])[::2]  # every second row is turned
-        return cls(
-            ball=ball[::2],
-            car=_by_seat(car, present),
-            can_flip=_by_seat(np.array(list(chain.from_iterable(can_flip)), dtype=np.bool_), present),
-            supersonic=_by_seat(np.array(list(chain.from_iterable(supersonic)), dtype=np.bool_), present),
-            pads=pads[::2],
-            score=score.reshape(-1, 4)[:, 2:],
-            tick=np.array(ticks, dtype=np.int64),
         )
 
     def replaced(self, rows: IntArray, by: "_Reading") -> "_Reading":
@@ -84,13 +58,54 @@ class _Reading:
         return _Reading(**arrays)
 
 
-def _by_seat(cars: npt.NDArray[Any], present: BoolArray) -> npt.NDArray[Any]:
-    """Return what is known of all cars that take part (n, …) by row and seat; 0 for the others."""
-    if len(cars) == present.size:
-        return cars.reshape(*present.shape, *cars.shape[1:])
-    placed = np.zeros((*present.shape, *cars.shape[1:]), dtype=cars.dtype)
-    placed[present] = cars
-    return placed
+class _Reports:
+    """Collects what RocketSim reports of one match after the other."""
+
+    def __init__(self, seats: int) -> None:
+        self._seats = seats
+        self._arrays: list[FloatArray] = []  # of each match: score, pads, ball and cars
+        self._can_flip: list[bool] = []  # of each match: its cars
+        self._supersonic: list[bool] = []
+        self._tick: list[int] = []
+
+    def add(self, arena: Any, cars: Sequence[Any]) -> None:
+        """Add the match in an arena with these cars."""
+        try:
+            self._arrays += arena.get_gym_state()
+        except RuntimeError:  # it has lost a body, whose position is not a number any more
+            sizes = (PADS, _BALL, *[_CAR] * len(cars))
+            nowhere = [np.full((2, size), np.nan, dtype=np.float32, order="F") for size in sizes]
+            self._arrays += [np.zeros(_SCORE, dtype=np.float32), *nowhere]
+        for car in cars:
+            state = car.get_state()
+            self._can_flip.append(state.has_flip_or_jump())
+            self._supersonic.append(state.is_supersonic)
+        for _ in range(self._seats - len(cars)):
+            self._arrays.append(_ABSENT)
+            self._can_flip.append(False)
+            self._supersonic.append(False)
+        self._tick.append(arena.tick_count)
+
+    def reading(self) -> _Reading:
+        """Return all matches that were added."""
+        # To join bytes is several times faster than to make an array of a list of small arrays. All but the score are
+        # in Fortran order, so each number as it is comes before the same one turned.
+        joined = b"".join([array.tobytes("A") for array in self._arrays])
+        rows = np.frombuffer(joined, dtype=np.float32).reshape(len(self._tick), -1)
+        bodies = rows[:, _SCORE::2].copy()
+        can_flip, supersonic = (
+            np.frombuffer(bytes(flags), dtype=np.bool_).reshape(-1, self._seats)
+            for flags in (self._can_flip, self._supersonic)
+        )
+        return _Reading(
+            ball=bodies[:, PADS : PADS + _BALL],
+            car=bodies[:, PADS + _BALL :].reshape(-1, self._seats, _CAR),
+            can_flip=can_flip,
+            supersonic=supersonic,
+            pads=bodies[:, :PADS],
+            score=rows[:, 2:_SCORE],
+            tick=np.array(self._tick, dtype=np.int64),
+        )
 
 
 class Simulation:
@@ -169,7 +184,10 @@ class Simulation:
             present[slot] = np.arange(present.shape[1]) < cars
         self._present = present
         self._queue[slots], self._down[slots] = NEUTRAL, 0
-        self._take(slots, [_report(*self._playing[slot]) for slot in slots.tolist()])
+        reports = _Reports(present.shape[1])
+        for slot in slots.tolist():
+            reports.add(*self._playing[slot])
+        self._take(slots, reports)
         self._events[slots] = 0
         self._first_tick[slots], self._first_score[slots] = self._now.tick[slots], self._now.score[slots]
 
@@ -179,7 +197,8 @@ class Simulation:
             queue = np.concatenate([self._queue[slots], actions[:, None]], axis=1)
             self._queue[slots], actions = queue[:, 1:], queue[:, 0]
         self._return_cars(slots)
-        wait, ticks, controls, reports = self._wait, self._tick_skip - self._wait, self._controls, []
+        wait, ticks, controls = self._wait, self._tick_skip - self._wait, self._controls
+        reports = _Reports(actions.shape[1])
         for slot, chosen in zip(slots.tolist(), actions.tolist(), strict=True):
             arena, cars = self._playing[slot]
             if wait:
@@ -187,7 +206,7 @@ class Simulation:
             for car, action in zip(cars, chosen, strict=False):  # seats without a car come last
                 car.set_controls(controls[action])
             arena.step(ticks)
-            reports.append(_report(arena, cars))  # at once, while the arena is in the cache of the processor
+            reports.add(arena, cars)  # at once, while the arena is in the cache of the processor
         self._take(slots, reports)
 
     def _return_cars(self, slots: IntArray) -> None:
@@ -202,24 +221,12 @@ class Simulation:
             tick = int(self._now.tick[slot] - self._first_tick[slot])
             self._playing[slot].cars[seat].respawn(seed=tick * self._down.shape[1] + seat)
 
-    def _take(self, slots: IntArray, reports: Sequence[_Report]) -> None:
+    def _take(self, slots: IntArray, reports: _Reports) -> None:
         """Take what RocketSim reports of the matches in some slots (n,), ascending; earlier arrays stay as they are."""
-        before, now = self._now, _Reading.gather(reports, self._present[slots])
-        events = now.car[..., _COUNTS] - before.car[slots][..., _COUNTS]
+        before, now = self._now, reports.reading()
+        events = now.car[..., _COUNTS] - before.car[..., _COUNTS][slots]
         if len(slots) == len(before.tick):
             self._now, self._events = now, events
             return
         self._now, self._events = before.replaced(slots, now), self._events.copy()
         self._events[slots] = events
-
-
-def _report(arena: Any, cars: Sequence[Any]) -> _Report:
-    """Return what RocketSim reports of an arena with these cars."""
-    try:
-        arrays: tuple[FloatArray, ...] = arena.get_gym_state()
-    except RuntimeError:  # it has lost a body, whose position is not a number any more
-        nowhere = [np.full((2, columns), np.nan, dtype=np.float32) for columns in (PADS, 25, *[36] * len(cars))]
-        arrays = (np.zeros(4, dtype=np.float32), *nowhere)
-    states = [car.get_state() for car in cars]
-    can_flip, supersonic = [state.has_flip_or_jump() for state in states], [state.is_supersonic for state in states]
-    return _Report(arrays, arena.tick_count, can_flip, supersonic)
