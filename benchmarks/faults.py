@@ -1,9 +1,9 @@
 """Fault tolerance: actors, simulator hosts and the learner itself are killed at random moments while a run trains.
 
-    python -m benchmarks.faults --kills 20
+    python -m benchmarks.faults --kills 20 [--preset rocket_league_1v1]
 
-A run on Gen 1 random battles with actors is started, and one of its processes after another is killed without warning.
-Measured is the time until
+A run of a preset with actors is started, and one of its processes after another is killed without warning. In some
+games, actors have simulator hosts. Measured is the time until
   actor, host    the run has replaced it (`replaced`) and has completed its next update (`recovered`)
   learner        no process of the run is left (`orphans_gone`), and the resumed run has completed its next update
 It is a failure if this takes too long. So is a match that counts although it was voided: matches in flight in a killed
@@ -28,12 +28,21 @@ from benchmarks.report import MeasurementError, Row, option_parser, print_table,
 
 KILLS, QUICK_KILLS = 20, 3
 KINDS = ("actor", "host", "learner")
+PRESETS: Mapping[str, Sequence[str]] = {  # with settings of their own
+    "gen1randombattle": ("policy.size=nano",),
+    "rocket_league_1v1": (
+        "policy.width=48",
+        "collection.segment=64",
+        "opponents.scripted=random",
+        "rocket_league.match_seconds=5",  # so that many matches end
+    ),
+}
+HOSTED = ("gen1randombattle",)  # presets whose actors have simulator hosts
 SETTINGS = (
     "updates=100000",
     "collection.actors=2",
     "collection.slots=32",
     "collection.decisions=512",
-    "policy.size=nano",
     "opponents.shares.self=0.5",
     "opponents.shares.scripted=0.3",
     "opponents.shares.past=0.2",
@@ -68,10 +77,11 @@ class Processes:
 class Training:
     """A run in a process of its own, which can be killed and resumed."""
 
-    def __init__(self, path: Path, seed: int) -> None:
+    def __init__(self, preset: str, path: Path, seed: int) -> None:
         self.path = path
         self._log = (path.parent / "output.txt").open("a", encoding="utf-8")
-        self.process = self._start(["train", "gen1randombattle", *SETTINGS, f"seed={seed}", "--run", str(path)])
+        settings = (*SETTINGS, *PRESETS[preset], f"seed={seed}")
+        self.process = self._start(["train", preset, *settings, "--run", str(path)])
 
     def resume(self) -> None:
         self.process = self._start(["resume", str(self.path)])
@@ -92,12 +102,14 @@ class Training:
 
     def processes(self) -> Processes:
         descendants = _descendants(self.process.pid)
-        hosts = {pid: parent for pid, (parent, command) in descendants.items() if "main.js" in command}
-        actors = [pid for pid in descendants if pid in hosts.values()]
-        playing = [
-            pid for pid, parent in hosts.items() if parent in actors
-        ]  # not those of the learner, which only evaluate
-        return Processes(actors, playing, [pid for pid in descendants if pid not in playing and pid not in actors])
+        servers = [pid for pid, (parent, command) in descendants.items() if _is_server(parent, command, self.process)]
+        forked = [pid for pid, (parent, _) in descendants.items() if parent in servers]
+        # Not hosts of the learner, which only evaluate.
+        hosts = {
+            pid: parent for pid, (parent, command) in descendants.items() if "main.js" in command and parent in forked
+        }
+        actors = [pid for pid in forked if pid in hosts.values()] if hosts else forked  # with hosts, if it has started
+        return Processes(actors, list(hosts), [pid for pid in descendants if pid not in hosts and pid not in actors])
 
     def close(self) -> None:
         if self.process.poll() is None:
@@ -119,21 +131,25 @@ class Training:
 def main() -> None:
     parser = option_parser(__doc__ or "")
     parser.add_argument("--kills", type=int, help=f"number of kills (default: {KILLS}, quick: {QUICK_KILLS})")
+    parser.add_argument(
+        "--preset", choices=PRESETS, default="gen1randombattle", help="what is trained (default: gen1randombattle)"
+    )
     options = parser.parse_args()
+    kinds = [kind for kind in KINDS if kind != "host" or options.preset in HOSTED]
     kills: int = options.kills or (QUICK_KILLS if options.quick else KILLS)
     generator = random.Random(options.seed)  # noqa: S311
     with tempfile.TemporaryDirectory() as folder:
-        training = Training(Path(folder) / "run", options.seed)
+        training = Training(options.preset, Path(folder) / "run", options.seed)
         try:
             _wait(training, "complete its first updates", lambda: training.updates() >= 3, START_LIMIT)
-            rows = [_kill(training, generator, number) for number in range(kills)]
+            rows = [_kill(training, kinds, generator, number) for number in range(kills)]
             last = training.updates()
             _wait(training, "save", lambda: _newest_checkpoint(training.path) > last, RECOVERY_LIMIT)
             matches = _matches(_newest_state(training.path))
         finally:
             training.close()
     print_table("Kills, and seconds until recovery", rows)
-    by_kind = {kind: sum(row["killed"] == kind for row in rows) for kind in KINDS}
+    by_kind = {kind: sum(row["killed"] == kind for row in rows) for kind in kinds}
     print(f"Matches: {matches}.")
     if options.json:
         write_figures(options.json, {"kills": rows, "by_kind": by_kind, "matches": matches})
@@ -143,11 +159,11 @@ def main() -> None:
         raise MeasurementError(f"{len(slow)} processes were only replaced after more than {REPLACEMENT_LIMIT:.0f} s.")
 
 
-def _kill(training: Training, generator: random.Random, number: int) -> Row:
+def _kill(training: Training, kinds: Sequence[str], generator: random.Random, number: int) -> Row:
     """Kill one process of the run at a random moment, and measure its recovery."""
     time.sleep(generator.uniform(0.5, 3.0))
     processes = training.processes()
-    kind = generator.choice(KINDS)
+    kind = generator.choice(kinds)
     before, started = training.updates(), time.monotonic()
     row: dict[str, Any] = {"number": number, "killed": kind, "update": before}
     if kind == "learner":
@@ -272,6 +288,11 @@ def _descendants(pid: int) -> dict[int, tuple[int, str]]:
         except OSError:
             continue
     return found
+
+
+def _is_server(parent: int, command: str, learner: "subprocess.Popen[bytes]") -> bool:
+    """Return whether a process is the fork server that starts the actors of a learner."""
+    return parent == learner.pid and "forkserver" in command
 
 
 def _parent(pid: int) -> int:

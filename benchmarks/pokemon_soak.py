@@ -10,12 +10,12 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 
 import numpy as np
 import torch
 
-from benchmarks.pokemon_speed import memory, open_pool, random_actions
+from benchmarks.memory import TOLERANCE, growth, resident
+from benchmarks.pokemon_speed import open_pool, random_actions
 from benchmarks.report import MeasurementError, option_parser, print_table, run, write_figures
 from nemesis.core.game import EndReason, is_counted
 from nemesis.games.pokemon.formats import find_format
@@ -23,8 +23,6 @@ from nemesis.games.pokemon.hosts.pool import BattlePool
 
 HOSTS, SLOTS = 2, 128
 SAMPLES = 30
-WARM_UP = 1 / 3
-TOLERANCE = 0.10
 QUICK_BATTLES = 3000
 
 
@@ -59,22 +57,18 @@ def main() -> None:
     rows = [_row(before, sample) for before, sample in zip([None, *samples], samples, strict=False)]
     print_table(f"{battles:,} battles of {battle_format.id}, random play", rows)
     ends = ", ".join(f"{count:,} {reason.name.lower().replace('_', ' ')}" for reason, count in sorted(reasons.items()))
-    growth = memory_growth(samples)
-    print(f"Ends: {ends}. Growth after warm-up: {_listed(growth)}.")
+    grown = memory_growth(samples)
+    print(f"Ends: {ends}. Growth after warm-up: {_listed(grown)}.")
     if options.json:
         named = {reason.name.lower(): count for reason, count in sorted(reasons.items())}
-        write_figures(options.json, {"rows": rows, "ends": named, "growth": growth})
-    check(growth, reasons, kept_hosts)
+        write_figures(options.json, {"rows": rows, "ends": named, "growth": grown})
+    check(grown, reasons, kept_hosts)
 
 
 def memory_growth(samples: Sequence[Sample]) -> dict[str, float]:
     """Return the relative growth of each process's memory from the first to the second half after warm-up."""
-    settled = samples[round(WARM_UP * len(samples)) :]
-    halves = settled[: len(settled) // 2], settled[len(settled) // 2 :]
-    before, after = (
-        [median(column) for column in zip(*(sample.memory for sample in half), strict=True)] for half in halves
-    )
-    return {name: after[place] / before[place] - 1 for place, name in enumerate(_processes(len(before)))}
+    columns = zip(*(sample.memory for sample in samples), strict=True)
+    return {name: growth(column) for name, column in zip(_processes(len(samples[0].memory)), columns, strict=True)}
 
 
 def soak(pool: BattlePool, battles: int, seed: int) -> tuple[list[Sample], Counter[EndReason]]:
@@ -89,12 +83,12 @@ def soak(pool: BattlePool, battles: int, seed: int) -> tuple[list[Sample], Count
         decisions += len(waiting)
         reasons.update(EndReason(reason) for reason in ended.end_reason.tolist())
         if reasons.total() * SAMPLES >= (len(samples) + 1) * battles:
-            resident = tuple(memory(pid) for pid in (os.getpid(), *pool.host_pids))
-            samples.append(Sample(reasons.total(), decisions, time.monotonic() - started, resident))
+            megabytes = tuple(resident(pid) for pid in (os.getpid(), *pool.host_pids))
+            samples.append(Sample(reasons.total(), decisions, time.monotonic() - started, megabytes))
     return samples, reasons
 
 
-def check(growth: dict[str, float], reasons: Counter[EndReason], kept_hosts: bool) -> None:
+def check(growths: dict[str, float], reasons: Counter[EndReason], kept_hosts: bool) -> None:
     """Raise if memory grows, a battle was voided or a host was lost."""
     voided = {reason: count for reason, count in reasons.items() if not is_counted(np.array([reason]))[0]}
     if voided:
@@ -102,7 +96,7 @@ def check(growth: dict[str, float], reasons: Counter[EndReason], kept_hosts: boo
         raise MeasurementError(f"Battles were voided: {listed}. See the log above.")
     if not kept_hosts:
         raise MeasurementError("A host was lost; see the log above.")
-    grown = {name: share for name, share in growth.items() if share > TOLERANCE}
+    grown = {name: share for name, share in growths.items() if share > TOLERANCE}
     if grown:
         raise MeasurementError(f"Memory grows by more than {TOLERANCE:.0%} after warm-up: {_listed(grown)}.")
 
@@ -110,12 +104,12 @@ def check(growth: dict[str, float], reasons: Counter[EndReason], kept_hosts: boo
 def _row(before: Sample | None, sample: Sample) -> dict[str, float]:
     decisions = sample.decisions - (before.decisions if before else 0)
     seconds = sample.seconds - (before.seconds if before else 0.0)
-    resident = zip(_processes(len(sample.memory)), sample.memory, strict=True)
+    processes = zip(_processes(len(sample.memory)), sample.memory, strict=True)
     return {
         "battles": sample.battles,
         "minutes": sample.seconds / 60,
         "decisions_per_second": decisions / seconds,
-        **{f"{name}_mb": megabytes for name, megabytes in resident},
+        **{f"{name}_mb": megabytes for name, megabytes in processes},
     }
 
 
@@ -123,8 +117,8 @@ def _processes(count: int) -> list[str]:
     return ["python", *(f"host_{number}" for number in range(1, count))]
 
 
-def _listed(growth: dict[str, float]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {share:+.1%}" for name, share in growth.items())
+def _listed(growths: dict[str, float]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {share:+.1%}" for name, share in growths.items())
 
 
 if __name__ == "__main__":

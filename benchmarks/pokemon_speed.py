@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from benchmarks.memory import resident
 from benchmarks.pokemon_peer import SETTINGS, Speed, poke_env_speed
 from benchmarks.report import (
     MeasurementError,
@@ -151,14 +152,6 @@ def open_pool(battle_format: str, hosts: int, slots: int, seed: int) -> BattlePo
     return pool
 
 
-def memory(pid: int, which: str = "VmRSS") -> float:
-    """Return the resident memory of a process in megabytes; with `VmHWM`, its peak."""
-    for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines():
-        if line.startswith(f"{which}:"):
-            return int(line.split()[1]) / 1024
-    raise MeasurementError(f"The memory of process {pid} cannot be read from /proc/{pid}/status.")
-
-
 def _pool_speed(battle_format: str, hosts: int, budget: Budget, seed: int) -> PoolSpeed:
     pool = open_pool(battle_format, hosts, hosts * SLOTS, seed)
     try:
@@ -176,7 +169,7 @@ def _pool_speed(battle_format: str, hosts: int, budget: Budget, seed: int) -> Po
         return PoolSpeed(
             speed=Speed(decisions / elapsed, battles / elapsed, voided),
             per_host_second=decisions / used,
-            memory=max(memory(pid, "VmHWM") for pid in pids),
+            memory=max(resident(pid, "VmHWM") for pid in pids),
             costs=dict(zip(PARTS, shares.tolist(), strict=True)) | {"waiting": 1 - float(shares.sum())},
         )
     finally:

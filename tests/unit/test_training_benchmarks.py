@@ -99,8 +99,9 @@ def test_target_policies_are_trained_and_exploited(duel: Duel, tmp_path: Path, m
         assert row["target_against_timid"] > row["target_against_bold"]
 
 
-def test_the_fault_run_has_settings_that_exist():
-    config = build_config(RunConfig, load_preset("gen1randombattle"), faults.SETTINGS)
+@pytest.mark.parametrize("preset", faults.PRESETS)
+def test_the_fault_run_has_settings_that_exist(preset: str):
+    config = build_config(RunConfig, load_preset(preset), (*faults.SETTINGS, *faults.PRESETS[preset]))
     assert config.collection.actors == 2
 
 

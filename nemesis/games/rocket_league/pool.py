@@ -74,7 +74,7 @@ class RocketLeaguePool:
         self._view = build_views(self._state, ACTIONS[self._action])
         self._reward = np.zeros_like(rewards(self._state, self._state))
         self._waiting = np.nonzero(self._state.present)  # slots and seats of the decisions
-        self._ended = self._results(_NONE, _NONE)
+        self._ended = self._nothing = self._results(_NONE, _NONE)
 
     @property
     def slots(self) -> int:
@@ -83,15 +83,16 @@ class RocketLeaguePool:
     def recv(self) -> tuple[Decisions, Results]:
         """Return the decisions of all cars, and the matches that ended in the last `send`."""
         slot, seat = self._waiting
+        everyone = len(slot) == self._action.size  # then the next `send` makes new views, and these need no copy
         decisions = Decisions(
             match=self._match[slot],
             slot=slot.copy(),
             seat=seat.copy(),
-            view=self._view[slot, seat],
+            view=self._view.reshape(len(slot), -1) if everyone else self._view[slot, seat],
             mask=np.repeat(_FULL_MASK, len(slot), axis=0),
             reward=self._reward[slot, seat],
         )
-        ended, self._ended = self._ended, self._results(_NONE, _NONE)
+        ended, self._ended = self._ended, self._nothing
         return decisions, ended
 
     def send(self, actions: IntArray) -> None:

@@ -53,36 +53,40 @@ def rewards(before: ArenaState, after: ArenaState) -> FloatArray:
     Both states are of the same matches: for a match that has ended, `after` is its last state, not its successor's.
     """
     goal, own_goal = _goals(after.present.shape[1])
-    to_ball = after.ball_position[:, None] - after.position
-    distance = _length(to_ball)
-    divisor: FloatArray = np.maximum(distance, _TINY)
-    to_ball = to_ball / divisor[..., None]
-    approach = _dot(after.velocity, to_ball) / CAR_SPEED
+    position, ball = after.position, after.ball_position[:, None]
     driving = after.present & ~after.demolished
     flying = driving & ~after.on_ground
+    to_ball = ball - position
+    distance = _length(to_ball)
+    to_ball /= np.maximum(distance, _TINY)[..., None]
+    approach = _dot(after.velocity, to_ball) / CAR_SPEED
     strength = _length(after.ball_velocity - before.ball_velocity) / _STRONG_TOUCH
     height = (after.ball_position[:, 2] - BALL_RADIUS) / (CEILING - 2 * BALL_RADIUS)
     boost, boost_before = np.sqrt(after.boost / _FULL_BOOST), np.sqrt(before.boost / _FULL_BOOST)
-    aligned = _along(to_ball, after.position - own_goal) + _along(to_ball, goal - after.position)
-    reward = np.empty((*after.present.shape, len(COMPONENTS)), dtype=np.float32)
+    reward = np.zeros((*after.present.shape, len(COMPONENTS)), dtype=np.float32)
     for column, values in {
         "save": after.saves,
         "shot": after.shots,
         "demolition": after.demolitions,
-        "demolished": -1.0 * (after.demolished & ~before.demolished),
-        "touch": after.touched * np.minimum(strength, 1)[:, None],
-        "aerial_touch": (flying & after.touched & ~before.touched) * np.minimum(np.maximum(height, 0), 1)[:, None],
         "boost_gained": np.maximum(boost - boost_before, 0) * (driving & ~before.demolished),
         "velocity_to_ball": approach * driving,
-        "ball_to_goal": _along(after.ball_velocity[:, None], goal - after.ball_position[:, None]) / BALL_SPEED,
+        "ball_to_goal": _along(after.ball_velocity[:, None], goal - ball) / BALL_SPEED,
         "facing_ball": _dot(after.forward, to_ball) * driving,
-        "alignment": aligned / 2 * driving,
+        "alignment": (_along(to_ball, position - own_goal) + _along(to_ball, goal - position)) / 2 * driving,
         "boost_kept": boost * driving,
         "speed": _length(after.velocity) / CAR_SPEED * driving,
-        "aerial": np.minimum(after.position[..., 2], after.ball_position[:, None, 2]) / CEILING * flying,
-        "kickoff": np.maximum(approach, 0) * _takes_kickoff(before, np.where(driving, distance, np.inf)),
+        "aerial": np.minimum(position[..., 2], ball[..., 2]) / CEILING * flying,
     }.items():
         reward[..., _COLUMNS[column]] = values
+    # Events that are rare cost nothing while there are none.
+    if after.touched.any():
+        reward[..., _COLUMNS["touch"]] = after.touched * np.minimum(strength, 1)[:, None]
+        begun = flying & after.touched & ~before.touched
+        reward[..., _COLUMNS["aerial_touch"]] = begun * np.minimum(np.maximum(height, 0), 1)[:, None]
+    if after.demolished.any():
+        reward[..., _COLUMNS["demolished"]] = -1.0 * (after.demolished & ~before.demolished)
+    if (kickoff := _takes_kickoff(before, np.where(driving, distance, np.inf))) is not None:
+        reward[..., _COLUMNS["kickoff"]] = np.maximum(approach, 0) * kickoff
     reward *= after.present[..., None]
     return reward
 
@@ -94,6 +98,8 @@ def shared(reward: FloatArray, present: BoolArray, team_spirit: float, *, zero_s
 
     So the mean rewards of the two sides sum to zero and, if the sides have as many cars, all rewards of a match do.
     """
+    if team_spirit == 0 and not zero_sum:
+        return reward * present[..., None]
     matches, seats, components = reward.shape
     by_side = (reward * present[..., None]).reshape(matches, seats // SIDES, SIDES, components)
     cars = present.reshape(matches, seats // SIDES, SIDES).sum(axis=1, dtype=np.float32)
@@ -116,7 +122,7 @@ def _goals(seats: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _dot(one: FloatArray, other: FloatArray) -> FloatArray:
-    product: FloatArray = np.einsum("...i,...i->...", one, other)
+    product: FloatArray = np.vecdot(one, other)
     return product
 
 
@@ -131,15 +137,17 @@ def _along(vector: FloatArray, direction: FloatArray) -> FloatArray:
     return _dot(vector, direction) / length
 
 
-def _takes_kickoff(before: ArenaState, distance: FloatArray) -> BoolArray:
+def _takes_kickoff(before: ArenaState, distance: FloatArray) -> BoolArray | None:
     """Return which cars (match, seat) are the closest of their side to a ball that waits at the centre.
 
-    The distance of cars that cannot drive is infinite.
+    The distance of cars that cannot drive is infinite. Returns None if no ball waits.
     """
-    takes = np.zeros(distance.shape, dtype=np.bool_)
     ball = np.concatenate([before.ball_position[:, :2], before.ball_velocity], axis=1)
     waits = np.flatnonzero((np.abs(ball) < _AT_CENTRE).all(axis=1))
-    for side in range(SIDES) if waits.size else ():
+    if not waits.size:
+        return None
+    takes = np.zeros(distance.shape, dtype=np.bool_)
+    for side in range(SIDES):
         near = distance[waits, side::SIDES]
         closest = near.argmin(axis=1)
         takes[waits, side + SIDES * closest] = np.isfinite(near[np.arange(len(waits)), closest])

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nemesis.core.game import SIDES, BoolArray, FloatArray, IntArray
+from nemesis.core.game import SIDES, FloatArray, IntArray
 from nemesis.games.rocket_league.actions import CONTROLS
 from nemesis.games.rocket_league.state import PADS, ArenaState
 
@@ -72,51 +72,54 @@ def build_views(state: ArenaState, controls: FloatArray) -> FloatArray:
     """Return what all seats see: (match, seat, view). Takes the last controls of each seat (match, seat, control)."""
     matches, seats = state.present.shape
     view = np.empty((matches, seats, VIEW_SIZE), dtype=np.float32)
-    view[..., :BALL_SIZE] = _ball(state)[:, np.arange(seats) % SIDES]
-    order, missing = _order(seats)
-    seen = _cars(state)[:, order, (np.arange(seats) % SIDES)[:, None]]  # (match, seat, place, field)
-    seen[:, missing] = 0
+    ball, cars = _ball(state), _cars(state)
+    seen = cars.reshape(matches, -1, CAR_SIZE).take(_order(seats), axis=1)  # (match, seat, place, field)
     view[..., CARS_AT:PADS_AT] = seen.reshape(matches, seats, -1)
-    view[:, 0::SIDES, PADS_AT:LAST_ACTION_AT] = state.pads[:, None]
-    view[:, 1::SIDES, PADS_AT:LAST_ACTION_AT] = state.pads[:, None, ::-1]  # the pads are symmetric
+    for side, pads in enumerate((state.pads, state.pads[:, ::-1])):  # the pads are symmetric
+        view[:, side::SIDES, :BALL_SIZE] = ball[:, None, side]
+        view[:, side::SIDES, PADS_AT:LAST_ACTION_AT] = pads[:, None]
     view[..., LAST_ACTION_AT:] = controls
     return view
 
 
 def _ball(state: ArenaState) -> FloatArray:
     """Return the ball as each side sees it: (match, side, field)."""
-    parts = (state.ball_position / POSITION, state.ball_velocity / BALL_SPEED, state.ball_spin / BALL_SPIN)
-    ball: FloatArray = np.concatenate([part[:, None] * _TURN for part in parts], axis=-1, dtype=np.float32)
-    return ball
+    ball = np.concatenate([state.ball_position, state.ball_velocity, state.ball_spin], axis=-1) / _BALL_SCALES
+    turned: FloatArray = ball[:, None] * _TURNS[:, :BALL_SIZE]
+    return turned
 
 
 def _cars(state: ArenaState) -> FloatArray:
-    """Return the cars as each side sees them: (match, seat, side, field)."""
-    vectors = np.concatenate(
-        [state.position / POSITION, state.velocity / SPEED, state.spin / SPIN, state.forward, state.up], axis=-1
-    )
-    car = np.empty((*state.present.shape, SIDES, CAR_SIZE), dtype=np.float32)
-    car[..., 0] = state.present[..., None]
-    car[..., 1:16] = vectors[..., None, :] * _TURNS
+    """Return the cars as each side sees them, and a place without a car: (match, seat + 1, side, field)."""
+    matches, seats = state.present.shape
+    parts = [state.position, state.velocity, state.spin, state.forward, state.up]
+    vectors = np.concatenate(parts, axis=-1) / _CAR_SCALES
+    car = np.empty((matches, seats + 1, SIDES, CAR_SIZE), dtype=np.float32)
+    car[:, seats] = 0
+    own = car[:, :seats]
+    own[..., 0] = state.present[..., None]
+    np.multiply(vectors[..., None, :], _TURNS, out=own[..., 1:16])
     for column, flag in enumerate(
         (state.boost / BOOST, state.on_ground, state.demolished, state.can_flip, state.supersonic), start=16
     ):
-        car[..., column] = flag[..., None]
+        own[..., column] = flag[..., None]
     return car
 
 
 _TURNS = np.tile(_TURN, 5)  # of five vectors
+_BALL_SCALES = np.repeat(np.array([POSITION, BALL_SPEED, BALL_SPIN], dtype=np.float32), 3)
+_CAR_SCALES = np.repeat(np.array([POSITION, SPEED, SPIN, 1, 1], dtype=np.float32), 3)
 
 
 @cache
-def _order(seats: int) -> tuple[IntArray, BoolArray]:
-    """Return the seats (seat, place) in the order in which each seat sees them, and which places have none."""
-    order, own = np.full((seats, PLACES), -1), np.arange(seats)
+def _order(seats: int) -> IntArray:
+    """Return which cars (seat, place) each seat sees, as places in `_cars` with seats and sides as one axis."""
+    order, own = np.full((seats, PLACES), seats), np.arange(seats)  # at first all without a car
     for seat in range(seats):
         mates = [other for other in own[seat % SIDES :: SIDES] if other != seat]
         order[seat, : 1 + len(mates)] = [seat, *mates]
         order[seat, TEAM : TEAM + seats // SIDES] = own[1 - seat % SIDES :: SIDES]
-    return np.maximum(order, 0), order < 0
+    return order * SIDES + own[:, None] % SIDES
 
 
 def _columns(fields: tuple[Field, ...], name: str) -> slice:

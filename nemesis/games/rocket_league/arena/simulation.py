@@ -1,6 +1,6 @@
 """The matches of a pool in RocketSim: actions in, the state of all arenas as arrays out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -17,30 +17,32 @@ _RESPAWN = 3 * TICKS  # after which a demolished car returns
 _FARTHEST = np.array([SIDE, GOAL_BACK, HEIGHT], dtype=np.float32) + 100  # where no body can be but by an error
 _LOWEST = -100.0
 
-# Columns of RocketSim's arrays.
+_SCORE, _BALL, _CAR = 4, 25, 36  # numbers in RocketSim's arrays
+_ABSENT = np.zeros((2, _CAR), dtype=np.float32, order="F")  # stands for a car that does not take part
+# Columns of these arrays.
 _COUNTS = slice(2, 6)  # goals, saves, shots and demolitions of a car
 _DEMOLISHED, _ON_GROUND, _TOUCHED, _BOOST = 7, 8, 9, 10
 _POSITION, _VELOCITY, _SPIN, _FORWARD, _UP = (slice(at, at + 3) for at in (11, 18, 21, 24, 30))
 _BALL_POSITION, _BALL_VELOCITY, _BALL_SPIN = (slice(at, at + 3) for at in (0, 7, 10))
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Reading:
-    """What RocketSim reports of the matches in all slots."""
+    """What RocketSim reports of some matches, one per row."""
 
-    ball: FloatArray  # (slot, column)
-    car: FloatArray  # (slot, seat, column)
-    can_flip: BoolArray  # (slot, seat)
-    supersonic: BoolArray  # (slot, seat)
-    pads: FloatArray  # (slot, pad)
-    score: FloatArray  # (slot, side) since the arena was made, as are the tick and what cars have done
-    tick: IntArray  # (slot,)
+    ball: FloatArray  # (row, column)
+    car: FloatArray  # (row, seat, column)
+    can_flip: BoolArray  # (row, seat)
+    supersonic: BoolArray  # (row, seat)
+    pads: FloatArray  # (row, pad)
+    score: FloatArray  # (row, side) since the arena was made, as are the tick and what cars have done
+    tick: IntArray  # (row,)
 
     @classmethod
     def empty(cls, slots: int, seats: int) -> "_Reading":
         return cls(
-            ball=np.zeros((slots, 25), dtype=np.float32),
-            car=np.zeros((slots, seats, 36), dtype=np.float32),
+            ball=np.zeros((slots, _BALL), dtype=np.float32),
+            car=np.zeros((slots, seats, _CAR), dtype=np.float32),
             can_flip=np.zeros((slots, seats), dtype=np.bool_),
             supersonic=np.zeros((slots, seats), dtype=np.bool_),
             pads=np.zeros((slots, PADS), dtype=np.float32),
@@ -48,8 +50,62 @@ class _Reading:
             tick=np.zeros(slots, dtype=np.int64),
         )
 
-    def copy(self) -> "_Reading":
-        return _Reading(**{field.name: getattr(self, field.name).copy() for field in fields(self)})
+    def replaced(self, rows: IntArray, by: "_Reading") -> "_Reading":
+        """Return these rows with some of them (n,) replaced."""
+        arrays = {field.name: getattr(self, field.name).copy() for field in fields(self)}
+        for name, array in arrays.items():
+            array[rows] = getattr(by, name)
+        return _Reading(**arrays)
+
+
+class _Reports:
+    """Collects what RocketSim reports of one match after the other."""
+
+    def __init__(self, seats: int) -> None:
+        self._seats = seats
+        self._arrays: list[FloatArray] = []  # of each match: score, pads, ball and cars
+        self._can_flip: list[bool] = []  # of each match: its cars
+        self._supersonic: list[bool] = []
+        self._tick: list[int] = []
+
+    def add(self, arena: Any, cars: Sequence[Any]) -> None:
+        """Add the match in an arena with these cars."""
+        try:
+            self._arrays += arena.get_gym_state()
+        except RuntimeError:  # it has lost a body, whose position is not a number any more
+            sizes = (PADS, _BALL, *[_CAR] * len(cars))
+            nowhere = [np.full((2, size), np.nan, dtype=np.float32, order="F") for size in sizes]
+            self._arrays += [np.zeros(_SCORE, dtype=np.float32), *nowhere]
+        for car in cars:
+            state = car.get_state()
+            self._can_flip.append(state.has_flip_or_jump())
+            self._supersonic.append(state.is_supersonic)
+        for _ in range(self._seats - len(cars)):
+            self._arrays.append(_ABSENT)
+            self._can_flip.append(False)
+            self._supersonic.append(False)
+        self._tick.append(arena.tick_count)
+
+    def reading(self) -> _Reading:
+        """Return all matches that were added."""
+        # To join bytes is several times faster than to make an array of a list of small arrays. All but the score are
+        # in Fortran order, so each number as it is comes before the same one turned.
+        joined = b"".join([array.tobytes("A") for array in self._arrays])
+        rows = np.frombuffer(joined, dtype=np.float32).reshape(len(self._tick), -1)
+        bodies = rows[:, _SCORE::2].copy()
+        can_flip, supersonic = (
+            np.frombuffer(bytes(flags), dtype=np.bool_).reshape(-1, self._seats)
+            for flags in (self._can_flip, self._supersonic)
+        )
+        return _Reading(
+            ball=bodies[:, PADS : PADS + _BALL],
+            car=bodies[:, PADS + _BALL :].reshape(-1, self._seats, _CAR),
+            can_flip=can_flip,
+            supersonic=supersonic,
+            pads=bodies[:, :PADS],
+            score=rows[:, 2:_SCORE],
+            tick=np.array(self._tick, dtype=np.int64),
+        )
 
 
 class Simulation:
@@ -61,7 +117,7 @@ class Simulation:
         self._controls = controls_by_action()
         self._made: dict[tuple[int, int], Arena] = {}  # by slot and number of cars
         self._playing: list[Arena] = [Arena(None, ())] * slots  # until their first match begins
-        self._cars = np.zeros(slots, dtype=np.int64)
+        self._present = np.zeros((slots, seats), dtype=np.bool_)
         self._queue = np.full((slots, delay, seats), NEUTRAL)  # actions that do not act yet, the oldest first
         self._down = np.zeros((slots, seats), dtype=np.int64)  # ticks since a car was demolished
         self._first_tick = np.zeros(slots, dtype=np.int64)  # of each match
@@ -95,7 +151,7 @@ class Simulation:
             shots=events[..., 2],
             demolitions=events[..., 3],
             pads=now.pads,
-            present=np.arange(car.shape[1]) < self._cars[:, None],
+            present=self._present,
             tick=now.tick - self._first_tick,
         )
 
@@ -114,30 +170,35 @@ class Simulation:
         return failed
 
     def begin(self, starts: Mapping[int, Start]) -> None:
-        """Start new matches by slot."""
+        """Start new matches by slot, in ascending order."""
         slots = np.array(list(starts))
-        failed = self.failed
+        failed, present = self.failed, self._present.copy()
         for slot, start in starts.items():
             if failed[slot]:
-                self._made.pop((slot, int(self._cars[slot])), None)
+                self._made.pop((slot, len(self._playing[slot].cars)), None)
             cars = len(start.car)
             if (slot, cars) not in self._made:
                 self._made[slot, cars] = Arena.make(cars)
             self._playing[slot] = self._made[slot, cars]
             self._playing[slot].begin(start)
-            self._cars[slot] = cars
+            present[slot] = np.arange(present.shape[1]) < cars
+        self._present = present
         self._queue[slots], self._down[slots] = NEUTRAL, 0
-        self._read(slots)
+        reports = _Reports(present.shape[1])
+        for slot in slots.tolist():
+            reports.add(*self._playing[slot])
+        self._take(slots, reports)
         self._events[slots] = 0
         self._first_tick[slots], self._first_score[slots] = self._now.tick[slots], self._now.score[slots]
 
     def step(self, slots: IntArray, actions: IntArray) -> None:
-        """Play the matches of some slots (n,) to their next decision, with actions (n, seat)."""
+        """Play the matches of some slots (n,), ascending, to their next decision, with actions (n, seat)."""
         if self._queue.shape[1]:
             queue = np.concatenate([self._queue[slots], actions[:, None]], axis=1)
             self._queue[slots], actions = queue[:, 1:], queue[:, 0]
         self._return_cars(slots)
         wait, ticks, controls = self._wait, self._tick_skip - self._wait, self._controls
+        reports = _Reports(actions.shape[1])
         for slot, chosen in zip(slots.tolist(), actions.tolist(), strict=True):
             arena, cars = self._playing[slot]
             if wait:
@@ -145,42 +206,27 @@ class Simulation:
             for car, action in zip(cars, chosen, strict=False):  # seats without a car come last
                 car.set_controls(controls[action])
             arena.step(ticks)
-        self._read(slots)
+            reports.add(arena, cars)  # at once, while the arena is in the cache of the processor
+        self._take(slots, reports)
 
     def _return_cars(self, slots: IntArray) -> None:
         """Let cars return that have been demolished for long enough, at a place that follows from the match's clock."""
-        demolished = self._now.car[slots][..., _DEMOLISHED] > 0
-        self._down[slots] = np.where(demolished, self._down[slots] + self._tick_skip, 0)
-        for row, seat in np.argwhere(self._down[slots] > _RESPAWN).tolist():
+        demolished = self._now.car[slots, :, _DEMOLISHED] > 0
+        down = np.where(demolished, self._down[slots] + self._tick_skip, 0)
+        self._down[slots] = down
+        if not (down > _RESPAWN).any():
+            return
+        for row, seat in np.argwhere(down > _RESPAWN).tolist():
             slot = slots[row]
             tick = int(self._now.tick[slot] - self._first_tick[slot])
             self._playing[slot].cars[seat].respawn(seed=tick * self._down.shape[1] + seat)
 
-    def _read(self, slots: IntArray) -> None:
-        now, counts = self._now.copy(), self._now.car[slots][..., _COUNTS]
-        now.car[slots], now.can_flip[slots], now.supersonic[slots] = 0, False, False
-        for cars in np.unique(self._cars[slots]).tolist():
-            group = slots[self._cars[slots] == cars]
-            playing = [self._playing[slot] for slot in group.tolist()]
-            reports = [_report(arena, cars) for arena, _ in playing]
-            now.score[group] = np.array([report[0] for report in reports])[:, 2:]
-            now.pads[group] = np.array([report[1] for report in reports])[:, 0]
-            now.ball[group] = np.array([report[2] for report in reports])[:, 0]
-            now.car[group, :cars] = np.array([report[3:] for report in reports])[:, :, 0]
-            states = [car.get_state() for _, own in playing for car in own]
-            now.can_flip[group, :cars] = np.reshape([state.has_flip_or_jump() for state in states], (-1, cars))
-            now.supersonic[group, :cars] = np.reshape([state.is_supersonic for state in states], (-1, cars))
-            now.tick[group] = [arena.tick_count for arena, _ in playing]
-        self._now = now
-        self._events = self._events.copy()
-        self._events[slots] = now.car[slots][..., _COUNTS] - counts
-
-
-def _report(arena: Any, cars: int) -> tuple[FloatArray, ...]:
-    """Return RocketSim's arrays of an arena: score, pads, ball and cars; each but the first as it is and turned."""
-    try:
-        report: tuple[FloatArray, ...] = arena.get_gym_state()
-    except RuntimeError:  # it has lost a body, whose position is not a number any more
-        nowhere = [np.full((2, columns), np.nan, dtype=np.float32) for columns in (PADS, 25, *[36] * cars)]
-        return (np.zeros(4, dtype=np.float32), *nowhere)
-    return report
+    def _take(self, slots: IntArray, reports: _Reports) -> None:
+        """Take what RocketSim reports of the matches in some slots (n,), ascending; earlier arrays stay as they are."""
+        before, now = self._now, reports.reading()
+        events = now.car[..., _COUNTS] - before.car[..., _COUNTS][slots]
+        if len(slots) == len(before.tick):
+            self._now, self._events = now, events
+            return
+        self._now, self._events = before.replaced(slots, now), self._events.copy()
+        self._events[slots] = events

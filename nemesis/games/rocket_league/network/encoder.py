@@ -79,6 +79,9 @@ class RocketLeagueEncoder(nn.Module):
     def _attend(self, own: Tensor, features: Tensor, cars: Tensor, taken: Tensor) -> Tensor:
         """Return what the own car (n, width) attends to in other cars (n, other, feature): (n, width)."""
         other = relu(self.other(features))  # (n, other, width)
+        if other.shape[1] == 1:  # as in 1v1: all attention is on this one, whatever its score
+            alone: Tensor = self.attended(other[:, 0])
+            return alone
         query, key, value = (_by_head(one) for one in (self.query(own), self.key(other), other))
         score = torch.einsum("nhd,nohd->nho", query, key) / key.shape[-1] ** 0.5
         present = cars[:, 1 + taken, 0] > 0
