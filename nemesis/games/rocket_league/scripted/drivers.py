@@ -74,7 +74,7 @@ def _attack(
     way = point - sight.position
     distance = length(way)
     shot, miss = _shot(way, point)
-    lines_up = np.where(threatened, 0.15, 0.5) * np.clip(np.abs(miss) / 0.8, 0, 1)
+    lines_up = np.where(threatened, 0.15, 0.35) * np.clip(np.abs(miss) / 0.8, 0, 1)
     behind = np.minimum(lines_up * distance, 1500)
     target = point - behind[:, None] * shot
     speed = np.clip(length(target - sight.position) / time, 200, _FASTEST)
