@@ -45,7 +45,7 @@ COMMANDS: Sequence[Entry] = (
     ),
     Command(
         "export",
-        "Write a policy as one file, or in a format of its game family.",
+        "Write a policy as one file, or in another format.",
         "nemesis.cli.export:export",
         "[FORMAT] POLICY FILE [OPTIONS]",
     ),

@@ -22,7 +22,7 @@ def export(
     top_p: float | None = None,
     allow_imports: Flag = False,
 ) -> None:
-    """Write a policy as one file, or in a format of its game family.
+    """Write a policy as one file, or in another format.
 
     A policy file can be evaluated, used as an opponent, and shared. A family may have other formats, such as a folder
     that runs in the real game.
@@ -48,8 +48,7 @@ def export(
     style = PlayStyle.from_options(temperature, top_p)
     saved = find_policy(name, allow_imports=allow_imports)
     exporter = _exporter(saved.game, formats[0]) if formats else None
-    if exporter is None or not _is_empty_folder(target):
-        check_new(target)
+    check_new(target, may_be_empty_folder=exporter is not None)
     if last and saved.checkpoint is None:
         raise UserError(f"--last is for runs and checkpoints; {name} is a file, which has only one kind of weights.")
     weights = "last" if last else DEFAULT_WEIGHTS
@@ -67,10 +66,6 @@ def export(
     size = target.stat().st_size / 1e6
     age = "" if saved.decisions is None else f", after {saved.decisions:,} decisions"
     output(f"{target}: {size:.1f} MB, {game.spec.name}{age}.")
-
-
-def _is_empty_folder(path: Path) -> bool:
-    return path.is_dir() and not any(path.iterdir())
 
 
 def _exporter(game: str, format_name: str) -> "Callable[[PolicyExport, Path], str]":

@@ -70,10 +70,10 @@ def check_writable(file: Path) -> None:
         raise WriteError(file, error) from error
 
 
-def check_new(file: Path) -> None:
-    """Raise if a file would be overwritten."""
+def check_new(file: Path, *, may_be_empty_folder: bool = False) -> None:
+    """Raise if a file would be overwritten, or a folder that has files."""
     try:
-        exists = file.exists()
+        exists = file.exists() and not (may_be_empty_folder and file.is_dir() and not any(file.iterdir()))
     except OSError as error:
         raise WriteError(file, error) from error
     if exists:

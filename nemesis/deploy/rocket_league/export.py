@@ -4,7 +4,6 @@ import json
 import tempfile
 from pathlib import Path
 
-from nemesis.core.files import WriteError
 from nemesis.games.rocket_league.game import MIXED
 from nemesis.storage.policy_export import PolicyExport
 
@@ -51,7 +50,7 @@ car_id = 23
 
 
 def export(policy: PolicyExport, folder: Path) -> str:
-    """Write the folder, whole or not at all, and return a sentence about it."""
+    """Write the folder, which is new or empty, whole or not at all; returns a sentence about it."""
     saved, folder = policy.saved, folder.absolute()
     size = saved.game.partition(":")[2]
     tags = [*(["1v1"] if size in ("1v1", MIXED) else []), *([] if size == "1v1" else ["teamplay"])]
@@ -64,19 +63,16 @@ def export(policy: PolicyExport, folder: Path) -> str:
         description=_text(f"A policy for {saved.game}{age}, trained in {saved.world}."),
         tags=json.dumps(tags),
     )
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
-            made = Path(temporary, folder.name)
-            made.mkdir()
-            policy.save(made / POLICY)
-            for name, text in ((CODE, _CODE), (SETTINGS, settings), (LOADOUT, _LOADOUT)):
-                (made / name).write_text(text, encoding="utf-8")
-            if folder.exists():
-                folder.rmdir()  # it is empty
-            made.rename(folder)
-    except OSError as error:
-        raise WriteError(folder, error) from error
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+        made = Path(temporary, folder.name)
+        made.mkdir()
+        policy.save(made / POLICY)
+        for name, text in ((CODE, _CODE), (SETTINGS, settings), (LOADOUT, _LOADOUT)):
+            (made / name).write_text(text, encoding="utf-8")
+        if folder.exists():
+            folder.rmdir()  # it is empty
+        made.rename(folder)
     return f"{folder}: a bot for RLBot 5 with a policy for {saved.game}{age}, trained in {saved.world}."
 
 
