@@ -161,7 +161,7 @@ class Trainer:
 
         The last of the list is of now.
         """
-        values = []
+        values: list[Any] = []
         for view in [*worker.columns["final"], worker.view]:
             if view is None:
                 values.append(None)

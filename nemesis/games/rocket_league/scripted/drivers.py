@@ -41,7 +41,8 @@ def _plan(sight: Sight) -> Plan:
     track = predict(sight.ball, sight.ball_velocity)
     rank = _rank(sight, track[_SOON])
     waits = (np.abs(sight.ball[:, :2]) < 1).all(axis=1) & (length(sight.ball_velocity) < 1)
-    threatened = ((track[..., 1] < -BACK) & (np.abs(track[..., 0]) < GOAL_SIDE)).any(axis=0)
+    scored_on = (track[..., 1] < -BACK) & (np.abs(track[..., 0]) < GOAL_SIDE)
+    threatened: BoolArray = np.logical_or.reduce(scored_on, axis=0)
     point, time = intercept(sight, track)
     target, speed, strikes = _attack(sight, point, time, threatened)
     target, speed = _go_around(sight, point, threatened, target, speed)
@@ -75,8 +76,8 @@ def _attack(
     distance = length(way)
     shot, miss = _shot(way, point)
     lines_up = np.where(threatened, 0.15, 0.35) * np.clip(np.abs(miss) / 0.8, 0, 1)
-    behind = np.minimum(lines_up * distance, 1500)
-    target = point - behind[:, None] * shot
+    behind: FloatArray = np.minimum(lines_up * distance, 1500)
+    target: FloatArray = point - behind[:, None] * shot
     speed = np.clip(length(target - sight.position) / time, 200, _FASTEST)
     clears = (point[:, 1] < 0) & (way[:, 1] > 0.3 * distance)
     return target, speed, (np.abs(miss) < 0.5) | clears

@@ -153,7 +153,8 @@ def _level(sight: Sight) -> tuple[FloatArray, FloatArray, FloatArray]:
     fast = length(flight) > 200
     front = np.where(fast[:, None], flight, sight.forward * _HORIZONTAL)
     front = front / length(front)[:, None]
-    turn = cross(sight.forward, front) + cross(sight.up, np.broadcast_to(_LEVEL, front.shape))  # axis, right-handed
+    level: FloatArray = np.broadcast_to(_LEVEL, front.shape)
+    turn = cross(sight.forward, front) + cross(sight.up, level)  # axis, right-handed
     pitch = -dot(turn, sight.right) + 0.25 * dot(sight.spin, sight.right)
     yaw = dot(turn, sight.up) - 0.3 * dot(sight.spin, sight.up)
     roll = -dot(turn, sight.forward) + 0.1 * dot(sight.spin, sight.forward)
