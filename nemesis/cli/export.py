@@ -24,12 +24,10 @@ def export(
 ) -> None:
     """Write a policy as one file, or in another format.
 
-    A policy file can be evaluated, used as an opponent, and shared. A family may have other formats, such as a folder
-    that runs in the real game.
+    A policy file can be evaluated, used as an opponent, and shared. Game families may have other formats.
 
     Args:
-        words: a format, if another one than a policy file is wanted; the folder of a run or of one checkpoint, or a
-            policy file; and a new file, usually NAME.safetensors, or a new folder if the format is one
+        words: a format, unless it is a policy file; a run, checkpoint or policy file; a new file, or a new folder
         last: write the last weights instead of the averaged ones
         temperature: default temperature of its sampling; 0 plays the most likely action
         top_p: default total probability of the most likely actions that are kept
