@@ -84,7 +84,8 @@ def build_views(state: ArenaState, controls: FloatArray) -> FloatArray:
 
 def _ball(state: ArenaState) -> FloatArray:
     """Return the ball as each side sees it: (match, side, field)."""
-    ball = np.concatenate([state.ball_position, state.ball_velocity, state.ball_spin], axis=-1) / _BALL_SCALES
+    parts = [state.ball_position, state.ball_velocity, state.ball_spin]
+    ball: FloatArray = np.concatenate(parts, axis=-1, dtype=np.float32) / _BALL_SCALES
     turned: FloatArray = ball[:, None] * _TURNS[:, :BALL_SIZE]
     return turned
 
