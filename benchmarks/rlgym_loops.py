@@ -38,9 +38,10 @@ class PeerSetting:
 
     workers: int
     environments: int  # of each worker
+    threads: int  # of learning, during which the workers wait
 
     def __str__(self) -> str:
-        return f"{self.workers} × {self.environments}"
+        return f"{self.workers} × {self.environments}, threads: {self.threads}"
 
 
 class Loop(Protocol):
@@ -97,6 +98,7 @@ class PeerLoop:
         file.write_text(config.model_dump_json(), encoding="utf-8")
         command = [sys.executable, "-m", "benchmarks.rlgym_trainer", str(file)]
         command += ["--workers", str(setting.workers), "--environments", str(setting.environments)]
+        command += ["--threads", str(setting.threads)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def __enter__(self) -> Self:

@@ -1,9 +1,9 @@
 """A training loop on RLGym's environment as its users write it: the peer of our whole loop.
 
 Worker processes step environments; this process decides for all that wait in one forward pass, and learns with PPO from
-the last decisions of all cars, with all threads, while the workers wait.
+the last decisions of all cars while the workers wait.
 
-    python -m benchmarks.rlgym_trainer CONFIG --workers 2 --environments 16
+    python -m benchmarks.rlgym_trainer CONFIG --workers 2 --environments 16 --threads 2
 
 Every line on standard input, a number of seconds, is answered after that time with the decisions that were learned from
 and the seconds that it took, as one line of JSON. The network and the learner are those of CONFIG, the config of a run
@@ -12,7 +12,6 @@ as JSON, and so the same as on our side.
 
 import argparse
 import json
-import os
 import sys
 import time
 from multiprocessing import connection, get_context
@@ -104,8 +103,9 @@ class Worker:
 class Trainer:
     """Decides for all environments and learns from them."""
 
-    def __init__(self, config: RunConfig, workers: int, environments: int) -> None:
+    def __init__(self, config: RunConfig, workers: int, environments: int, threads: int) -> None:
         torch.set_num_threads(1)
+        self._threads = threads  # of learning, during which the workers wait
         keep_freed_memory()
         size = int(config.game.rpartition(":")[2][0])
         self._policy = build_policy(config.open_game(), config.policy)
@@ -119,7 +119,7 @@ class Trainer:
         started, learned = time.monotonic(), 0
         while time.monotonic() - started < seconds:
             self._collect()
-            torch.set_num_threads(os.cpu_count() or 1)  # the workers wait
+            torch.set_num_threads(self._threads)
             trajectories = _trajectories(self._workers, [self._values(worker) for worker in self._workers])
             self._learner.update(trajectories, 0.0)
             torch.set_num_threads(1)
@@ -219,10 +219,11 @@ def main() -> None:
     parser.add_argument("config", type=Path, help="config of a run, as JSON")
     parser.add_argument("--workers", type=int, required=True, help="processes that step environments")
     parser.add_argument("--environments", type=int, required=True, help="of each worker")
+    parser.add_argument("--threads", type=int, required=True, help="of learning")
     options = parser.parse_args()
     check_installed()
     config = build_config(RunConfig, json.loads(options.config.read_text(encoding="utf-8")))
-    trainer = Trainer(config, options.workers, options.environments)
+    trainer = Trainer(config, options.workers, options.environments, options.threads)
     for line in sys.stdin:
         print(json.dumps(trainer.train(float(line))), flush=True)
 

@@ -53,7 +53,7 @@ TICKS = 120  # per second of the game
 TARGET_TICKS = 25  # physics ticks/s that the specification asks for
 MOST_MEMORY = 400  # megabytes of a process with 64 arenas of 3v3
 ACTORS = (1, 0)
-SETTINGS = (PeerSetting(2, 16), PeerSetting(2, 32), PeerSetting(3, 16))
+SETTINGS = (PeerSetting(2, 16, 1), PeerSetting(2, 16, 2), PeerSetting(2, 32, 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Budget:
 
 
 FULL = Budget(turns=9, steps=150, loop_turns=3, warm_up=8, seconds=20, settings=len(SETTINGS), actors=len(ACTORS))
-QUICK = Budget(turns=3, steps=30, loop_turns=1, warm_up=3, seconds=5, settings=1, actors=1)
+QUICK = Budget(turns=3, steps=20, loop_turns=1, warm_up=1, seconds=3, settings=1, actors=1)
 
 
 def main() -> None:

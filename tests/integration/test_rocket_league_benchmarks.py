@@ -72,7 +72,7 @@ def test_the_loop_on_the_peer_learns_from_whole_episodes():
     config = build_config(
         RunConfig, loop_config(0, 0).model_dump(), ["collection.decisions=96", "policy.width=16", "learner.epochs=1"]
     )
-    trainer = Trainer(config, workers=1, environments=2)
+    trainer = Trainer(config, workers=1, environments=2, threads=1)
     before = [weight.clone() for weight in trainer._policy.parameters()]
     assert trainer.train(0.01)["learned"] == 96
     assert any((weight != old).any() for weight, old in zip(trainer._policy.parameters(), before, strict=True))

@@ -85,7 +85,7 @@ def build_views(state: ArenaState, controls: FloatArray) -> FloatArray:
 def _ball(state: ArenaState) -> FloatArray:
     """Return the ball as each side sees it: (match, side, field)."""
     parts = [state.ball_position, state.ball_velocity, state.ball_spin]
-    ball: FloatArray = np.concatenate(parts, axis=-1) / _BALL_SCALES
+    ball: FloatArray = np.concatenate(parts, axis=-1, dtype=np.float32) / _BALL_SCALES
     turned: FloatArray = ball[:, None] * _TURNS[:, :BALL_SIZE]
     return turned
 
