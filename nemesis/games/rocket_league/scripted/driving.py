@@ -151,7 +151,7 @@ def _level(sight: Sight) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return pitch, yaw and roll (n,) that turn the wheels down and the front to where the car flies."""
     flight = sight.velocity * _HORIZONTAL
     fast = length(flight) > 200
-    front = np.where(fast[:, None], flight, sight.forward * _HORIZONTAL)
+    front: FloatArray = np.where(fast[:, None], flight, sight.forward * _HORIZONTAL)
     front = front / length(front)[:, None]
     level: FloatArray = np.broadcast_to(_LEVEL, front.shape)
     turn = cross(sight.forward, front) + cross(sight.up, level)  # axis, right-handed
