@@ -33,13 +33,13 @@ COMMANDS: Sequence[Entry] = (
     Command("evaluate", "Measure a run or a checkpoint: exactly, or by matches.", "nemesis.cli.evaluate:evaluate"),
     Command(
         "watch",
-        "Play matches of a run's newest checkpoint and show them in the browser.",
+        "Show matches of a run's newest checkpoint.",
         "nemesis.cli.watch:watch",
         "RUN [KEY=VALUE ...] [OPTIONS]",
     ),
     Command(
         "exploit",
-        "Train an exploiter against a policy; print its win rate.",
+        "Train an exploiter against a policy.",
         "nemesis.cli.exploit:exploit",
         "RUN [KEY=VALUE ...] [OPTIONS]",
     ),

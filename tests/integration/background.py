@@ -21,6 +21,7 @@ class Background:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["nemesis.actors.preload"])  # as for actors, so that both share one fork server
         self._output = output
+        output.touch()
         self._process = context.Process(target=_run, args=(output, environment, function, arguments))
         self._process.start()
 

@@ -213,6 +213,8 @@ def shortened(arguments: Sequence[str]) -> list[str]:
 
 def _game_of(word: str) -> str:
     """Return the game of a preset, run or policy that a word of a command names; the word if it names none."""
+    if "=" in word:
+        return word
     if word.startswith("shipped:"):
         word = str(policy_path(word))
     if word in preset_names() or word.endswith(".yaml"):

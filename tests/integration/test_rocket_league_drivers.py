@@ -101,7 +101,8 @@ def test_the_driver_is_the_anchor_of_ratings():
 
 def test_pads_are_where_the_simulator_has_them():
     use_meshes(find_meshes())
-    pads = Arena.make(2).arena.get_boost_pads()
+    arena = Arena.make(2)  # its pads are gone with it
+    pads = arena.arena.get_boost_pads()
     assert np.array([pad.get_pos().as_tuple()[:2] for pad in pads]) == pytest.approx(PAD_POSITIONS, abs=3)
     assert [number for number, pad in enumerate(pads) if pad.is_big] == list(BIG_PADS)
 

