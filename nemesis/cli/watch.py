@@ -31,7 +31,9 @@ def watch(
     allow_imports: Flag = False,
     log_level: LogLevel = None,
 ) -> None:
-    """Play matches of a run's newest checkpoint and show them in the browser.
+    """Show matches of a run's newest checkpoint.
+
+    They are played as the run saves checkpoints, and shown in the browser.
 
     The run may go on meanwhile: its folder is only read, and newer checkpoints are shown as they appear. Ctrl-C ends
     it.

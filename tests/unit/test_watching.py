@@ -170,7 +170,9 @@ def test_the_list_and_the_pages_are_served_on_this_machine(server: MatchServer):
         assert ask(server, path)[0] == 200, path
 
 
-@pytest.mark.parametrize("path", ["/matches/2", "/matches/x", "/../match_server.py", "/matches/1/..", "/matches/1/", "/page.py"])
+@pytest.mark.parametrize(
+    "path", ["/matches/2", "/matches/x", "/../match_server.py", "/matches/1/..", "/matches/1/", "/page.py"]
+)
 def test_nothing_else_is_served(server: MatchServer, path: str):
     server.add(match())
     assert ask(server, path)[0] == 404

@@ -22,6 +22,7 @@ _SPEEDS, _CURVATURES = (0, 500, 1000, 1500, 1750, 2300), (0.0069, 0.00398, 0.002
 _CONTACT = 150.0  # distance of the centres of car and ball when they touch
 _JUMP_AHEAD, _DODGE_AHEAD = 0.3, 0.2  # seconds before a touch
 _FULL_STEER = 0.12  # angle from which on a car steers all the time
+_ROOF_HEIGHT = 80.0  # below it, a car on its back lies on its roof
 _JUMP_SPEED = 420.0  # upwards, at the end of a jump with the button held
 
 
@@ -132,7 +133,7 @@ def _fly(sight: Sight, plan: Plan, ahead: _Ahead) -> FloatArray:
     strikes = ready & plan.strikes & (ahead.touch < _DODGE_AHEAD) & (ahead.ball_height < 180)
     hurries = ready & ~strikes & plan.hurries & (rising > 100) & (height < 150) & (np.abs(ahead.angle) < 0.3)
     hurries &= ahead.distance > 1000
-    on_roof = (sight.up[:, 2] < -0.6) & (height < 80) & ~sight.held_jump
+    on_roof = (sight.up[:, 2] < -0.6) & (height < _ROOF_HEIGHT) & ~sight.held_jump
     dodge = np.where(strikes, ahead.ball_angle, ahead.angle)
     forward, sideways = np.cos(dodge), np.sin(dodge)
     dodges = strikes | hurries
@@ -161,8 +162,9 @@ def _level(sight: Sight) -> tuple[FloatArray, FloatArray, FloatArray]:
     # A dodge forward turns the car once around; it is left to do so until its front comes up again.
     tumbles = (dot(sight.spin, sight.right) > 3) & ((sight.forward[:, 2] < 0.1) | (sight.up[:, 2] < 0))
     pitch = np.where(tumbles, 0, pitch)
-    # The axis vanishes for a car on its back, which rolls over either side.
-    roll = np.where(sight.up[:, 2] < -0.9, np.where(roll < 0, -1, 1), roll)
+    # The axis vanishes for a car that flies on its back: it rolls over either side. On the ground it jumps instead.
+    on_back = (sight.up[:, 2] < -0.9) & (sight.position[:, 2] > _ROOF_HEIGHT)
+    roll = np.where(on_back, np.where(roll < 0, -1, 1), roll)
     return _pressed(pitch), _pressed(yaw), _pressed(roll)
 
 
