@@ -33,10 +33,8 @@ def watch(
 ) -> None:
     """Show matches of a run's newest checkpoint.
 
-    They are played as the run saves checkpoints, and shown in the browser.
-
-    The run may go on meanwhile: its folder is only read, and newer checkpoints are shown as they appear. Ctrl-C ends
-    it.
+    They are played here and shown in the browser. The run may go on meanwhile: its folder is only read, and newer
+    checkpoints are shown as they appear. Ctrl-C ends it.
 
     Args:
         run: folder of the run
