@@ -19,6 +19,8 @@ from nemesis.training.display import Display, Progress
 _SPEED_WINDOW = 50  # updates over which rates are averaged
 _EVALUATION = "evaluation/"
 _SECONDS = "speed/evaluation_seconds"
+_MATCHES = "matches_against_"
+_LATER_EVALUATIONS = 0.6  # of the seconds of a run's first matches: simulators start, and untrained play lasts longer
 _LEARNER, _SKIPPED = "learner/", "skipped_steps"
 
 
@@ -62,11 +64,13 @@ class Reporter:
 
     def evaluated(self, update: int, values: dict[str, float]) -> dict[str, float]:
         """Add an evaluation, unless it was interrupted, and return it as metrics."""
-        self._evaluation_seconds, self._evaluated = self._clock.evaluate - self._evaluated, self._clock.evaluate
+        seconds, self._evaluated = self._clock.evaluate - self._evaluated, self._clock.evaluate
+        by_matches = any(name.startswith(_MATCHES) for name in values)
+        self._evaluation_seconds = seconds * _LATER_EVALUATIONS if by_matches and not self.history else seconds
         if not values:
             return {}
         self.history.append((update, values))
-        return {_EVALUATION + name: value for name, value in values.items()} | {_SECONDS: self._evaluation_seconds}
+        return {_EVALUATION + name: value for name, value in values.items()} | {_SECONDS: seconds}
 
     def report(self, update: int, decisions: int, values: dict[str, float], stage: str = "") -> dict[str, float]:
         """Show the latest update, its metrics and the stage, and return its rates as further metrics."""

@@ -237,6 +237,25 @@ def test_a_slow_first_update_does_not_count_for_the_time_left(monkeypatch: pytes
     assert display.left == pytest.approx([99 * 60, 98 * 2, 97 * 2, 96 * 2])
 
 
+def test_first_matches_are_expected_to_take_longer_than_later_ones(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    now = 1000.0
+    monkeypatch.setattr(reporter, "perf_counter", lambda: now)
+    settings = {"game": "openspiel:kuhn_poker", "updates": 40, "evaluation": {"interval": 20}}
+    clock, display = Clock(), _Shown()
+    reports = Reporter(display, clock, RunConfig.model_validate(settings), 0, 0, tmp_path / "metrics.jsonl")
+    for update in range(41):
+        if update % 20 == 0:
+            seconds = 50 if update == 0 else 10
+            now += seconds
+            clock.evaluate += seconds
+            reports.evaluated(update, {"win_rate_against_random": 0.5, "matches_against_random": 100.0})
+        now += 2
+        if update:
+            reports.report(update, 10 * update, {"learner/skipped_steps": 0.0})
+    assert display.left[9] == pytest.approx(30 * 2 + 2 * 30)  # at update 10: two more, of 0.6 × 50 s each
+    assert display.left[29] == pytest.approx(10 * 2 + 10)
+
+
 def test_only_rewards_are_shown_as_rewards(tmp_path: Path):
     config = RunConfig.model_validate({"game": "openspiel:kuhn_poker"})
     display = _Shown()
