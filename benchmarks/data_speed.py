@@ -72,7 +72,7 @@ def main() -> None:
 
 def prepare(game: Game, small: Path, large: Path, seed: int, *, quick: bool) -> int:
     """Record battles, copy them until they fill the buffer many times, and return the number of decisions."""
-    collect(open_entrants(["random"], GAME, ()), small, matches=30 if quick else 200, seed=seed)
+    collect(open_entrants(["random"], GAME, ()), ["random"], small, matches=30 if quick else 200, seed=seed)
     shards = open_dataset(small).shards
     recorded = [shard.read(group) for shard in shards for group in range(len(shard.row_groups))]
     with DatasetWriter(large, game.spec) as writer:

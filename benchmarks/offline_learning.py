@@ -66,7 +66,8 @@ def main() -> None:
 def _record(path: Path, quick: bool, seed: int) -> Path:
     entrants = open_entrants(PLAYERS, GAME, ())
     console = Console()
-    card = collect(entrants, path, matches=QUICK_RECORDED if quick else RECORDED, seed=seed, report=console.print)
+    matches = QUICK_RECORDED if quick else RECORDED
+    card = collect(entrants, PLAYERS, path, matches=matches, seed=seed, report=console.print)
     console.print(f"{card.summary.total.decisions:,} decisions of {card.summary.total.battles:,} battles.")
     return path
 

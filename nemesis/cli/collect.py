@@ -21,6 +21,7 @@ def collect(
     last: Flag = False,
     add: Flag = False,
     seed: int = 0,
+    teacher: str | None = None,
     allow_imports: Flag = False,
     log_level: LogLevel = None,
 ) -> None:
@@ -39,6 +40,7 @@ def collect(
         last: play with the last weights of runs instead of the averaged ones
         add: add to an existing dataset, finished or not
         seed: of the matches
+        teacher: a player whose actions are recorded in place of those that were played (DAgger)
         allow_imports: import the code that a run or policy file names as module:attribute
         log_level: what is shown of the log, by default warnings and errors
     """
@@ -54,7 +56,9 @@ def collect(
     names, settings = split_settings(others)
     style = PlayStyle.from_options(temperature, top_p)
     options = PlayOptions(style, weights="last" if last else DEFAULT_WEIGHTS, allow_imports=allow_imports)
-    entrants = open_entrants([player, *names], game, settings, options, remote_players())
+    players = [player, *names]
+    named = players if teacher is None or teacher in players else [*players, teacher]
+    entrants = open_entrants(named, game, settings, options, remote_players())
     dataset_collection.check_collection(entrants, out, add=add)
     report("Importing PyTorch")
     import torch
@@ -62,9 +66,11 @@ def collect(
     torch.set_num_threads(1)
     card = dataset_collection.collect(
         entrants,
+        players,
         out,
         matches=matches,
         seed=seed,
+        teacher=teacher,
         add=add,
         report=lambda sentence: output(sentence, error=True),
     )

@@ -12,6 +12,7 @@ from test_assembler import PayingDuel
 
 from nemesis.cli import main
 from nemesis.core.errors import UserError
+from nemesis.core.game import BoolArray, FloatArray, IntArray
 from nemesis.data.dataset import open_dataset
 from nemesis.data.episodes import Episodes, concatenate
 from nemesis.data.writer import DatasetWriter
@@ -156,3 +157,18 @@ def test_nothing_but_lost_matches_is_no_dataset(tmp_path: Path):
     game = Duel(lost=range(1000))
     with pytest.raises(UserError, match="There is no episode to write"):
         record(game, tmp_path, RandomPlayer(0), RandomPlayer(1))
+
+
+def last_legal(view: FloatArray, mask: BoolArray, generator: np.random.Generator) -> IntArray:  # noqa: ARG001
+    return mask.shape[1] - 1 - mask[:, ::-1].argmax(axis=1)
+
+
+def test_a_teacher_says_what_it_would_have_done_in_matches_of_others(tmp_path: Path):
+    """Kuhn poker: the teacher always bets, so matches of its own would have two decisions; random play has three."""
+    teacher = f"{Path(__file__).stem}:{last_legal.__name__}"
+    arguments = ["collect", "random", *KUHN, "--matches", "40", "--teacher", teacher, "--out", str(tmp_path)]
+    assert main(arguments) == 0
+    episodes = read_all(tmp_path)
+    assert (episodes.action == 1).all()
+    assert np.isnan(episodes.log_prob).all()
+    assert episodes.tick.max() == 2

@@ -7,7 +7,9 @@ from rocket_league_states import random_state
 
 from nemesis.games.rocket_league.actions import ACTIONS, NEUTRAL
 from nemesis.games.rocket_league.game import open_game
+from nemesis.games.rocket_league.network import forecast
 from nemesis.games.rocket_league.network.encoder import RocketLeagueEncoder
+from nemesis.games.rocket_league.scripted import interception
 from nemesis.games.rocket_league.views import CARS_AT, PADS_AT, TEAM, VIEW_SIZE, build_views, cars_of
 from nemesis.policies.build import build_policy
 from nemesis.policies.config import PolicyConfig
@@ -88,3 +90,16 @@ def test_every_parameter_gets_a_gradient():
     )
     (output.log_probs[..., 0].sum() + output.value.sum()).backward()
     assert all(parameter.grad is not None for parameter in policy.parameters())
+
+
+def test_the_forecast_agrees_with_the_finer_prediction_of_the_driver():
+    """Away from corners and goals; it has steps twice as long, so that bounces come up to one step late."""
+    generator = np.random.default_rng(3)
+    ball = generator.uniform([-2500, -2500, 100], [2500, 2500, 1500], (300, 3)).astype(np.float32)
+    velocity = generator.uniform(-800, 800, (300, 3)).astype(np.float32)
+    steps = [round(step * forecast.STEP / interception.STEP) - 1 for step in forecast.FORECASTS]
+    fine = interception.predict(ball, velocity)[steps].swapaxes(0, 1)
+    coarse = forecast.forecast(torch.from_numpy(ball), torch.from_numpy(velocity)).numpy()
+    distance = np.linalg.norm(coarse - fine, axis=-1)  # (ball, forecast)
+    assert distance.max() < 400
+    assert np.median(distance, axis=0).max() < 120

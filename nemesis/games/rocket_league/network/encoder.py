@@ -10,6 +10,7 @@ from torch.nn.functional import relu
 
 from nemesis.games.rocket_league.actions import ACTIONS, CONTROLS
 from nemesis.games.rocket_league.arena.soccar import GOAL_BACK, GOAL_HEIGHT
+from nemesis.games.rocket_league.network.forecast import FORECASTS, forecast
 from nemesis.games.rocket_league.state import PADS
 from nemesis.games.rocket_league.views import (
     BALL_SIZE,
@@ -27,9 +28,12 @@ from nemesis.games.rocket_league.views import (
 
 _HEADS = 4
 _ABSENT = -1e9  # finite, so that a row without other cars is not nan
-_POSITION, _VELOCITY, _FORWARD, _UP = (car_columns(name) for name in ("position", "velocity", "forward", "up"))
+_POSITION, _VELOCITY, _SPIN, _FORWARD, _UP = (
+    car_columns(name) for name in ("position", "velocity", "spin", "forward", "up")
+)
 _RELATIVE = 7  # numbers of `_relative`
-_OWN = BALL_SIZE + CAR_SIZE + 3 * _RELATIVE + PADS + len(CONTROLS)
+_FORECAST = 4 * len(FORECASTS)  # numbers of `_ball_to_come`
+_OWN = BALL_SIZE + CAR_SIZE + 2 * 3 + 3 * _RELATIVE + _FORECAST + PADS + len(CONTROLS)
 _OTHER = CAR_SIZE + 2 * _RELATIVE + 1
 _GOAL = torch.tensor([0, GOAL_BACK / POSITION, GOAL_HEIGHT / 2 / POSITION])  # that the seat attacks
 _OWN_GOAL = _GOAL * torch.tensor([1, -1, 1])
@@ -62,10 +66,13 @@ class RocketLeagueEncoder(nn.Module):
     def _own_features(self, view: Tensor, car: Tensor) -> Tensor:
         """Return what describes the own car, the ball and the goals: (n, feature)."""
         frame = _frame(car)
-        ball = _relative(car, frame, *_ball(view))
+        position, velocity = _ball(view)
+        ball = _relative(car, frame, position, velocity)
         goals = _relative(car, frame, self.goals, torch.zeros_like(self.goals))  # (n, 2, relative)
-        parts = [view[:, :BALL_SIZE], car[:, 0], ball[:, 0], goals.flatten(1), view[:, PADS_AT:]]
-        return torch.cat(parts, dim=1)
+        spin = _along(frame, car[..., _SPIN])
+        future = _ball_to_come(car, frame, position, velocity)
+        parts = [view[:, :BALL_SIZE], car[:, 0], frame[:, 0, 1], spin[:, 0], ball[:, 0], goals.flatten(1)]
+        return torch.cat([*parts, future.flatten(1), view[:, PADS_AT:]], dim=1)
 
     def _other_features(self, view: Tensor, car: Tensor, cars: Tensor, taken: Tensor) -> Tensor:
         """Return what describes each other car in some places, relative to the own car and to the ball."""
@@ -126,5 +133,15 @@ def _relative(cars: Tensor, frame: Tensor, position: Tensor, velocity: Tensor) -
     Either there is one car for all bodies, or one body (n or 1, 3) for all cars.
     """
     away, faster = position - cars[..., _POSITION], velocity - cars[..., _VELOCITY]
-    seen = [torch.einsum("ncai,nci->nca", frame.expand(-1, away.shape[1], -1, -1), one) for one in (away, faster)]
-    return torch.cat([*seen, away.norm(dim=-1, keepdim=True)], dim=-1)
+    return torch.cat([_along(frame, away), _along(frame, faster), away.norm(dim=-1, keepdim=True)], dim=-1)
+
+
+def _along(frame: Tensor, vector: Tensor) -> Tensor:
+    """Return vectors (n, car, 3) along the axes of cars."""
+    return torch.einsum("ncai,nci->nca", frame.expand(-1, vector.shape[1], -1, -1), vector)
+
+
+def _ball_to_come(car: Tensor, frame: Tensor, position: Tensor, velocity: Tensor) -> Tensor:
+    """Return where the ball will be, as the own car (n, 1, field) sees it now, and how far: (n, forecast, 4)."""
+    away = forecast(position[:, 0] * POSITION, velocity[:, 0] * SPEED) / POSITION - car[..., _POSITION]
+    return torch.cat([_along(frame, away), away.norm(dim=-1, keepdim=True)], dim=-1)
