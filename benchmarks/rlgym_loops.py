@@ -76,9 +76,9 @@ class OurLoop:
     def speed(self, warm_up: float, seconds: float) -> float:
         # The warm-up also uses up what actors had ready when the last turn ended.
         self._train(warm_up)
-        decisions, started = self._run.source.counts.decisions, time.monotonic()
+        decisions, started = self._run.source.decisions, time.monotonic()
         self._train(seconds)
-        speed = (self._run.source.counts.decisions - decisions) / (time.monotonic() - started)
+        speed = (self._run.source.decisions - decisions) / (time.monotonic() - started)
         if isinstance(self._run.source, ParallelSource):
             _await_idle(self._run.source.pids)
         return speed

@@ -151,11 +151,11 @@ def _loop_speed(config: RunConfig, budget: Budget) -> LoopSpeed:
     torch.set_num_threads(1)
     with closing(Run(config, Path("unused"))) as training:  # nothing is saved
         _step_for(training, budget.warm_up)
-        decisions, matches = training.source.counts.decisions, training.source.counts.matches
+        decisions, matches = training.counts.decisions, training.counts.matches
         waited, update, started = training.clock.wait, training.update, time.monotonic()
         _step_for(training, budget.seconds)
         elapsed = time.monotonic() - started
-        counts, clock = training.source.counts, training.clock
+        counts, clock = training.counts, training.clock
         return LoopSpeed(
             decisions=(counts.decisions - decisions) / elapsed,
             battles=(counts.matches - matches) / elapsed,

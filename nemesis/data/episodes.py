@@ -76,8 +76,8 @@ class Episodes:
         picked |= {name: None if (bits := getattr(self, name)) is None else bits[rows] for name in _OPTIONAL}
         return Episodes(**picked, offsets=offsets)
 
-    def trajectories(self, version: int) -> Trajectories:
-        """Return the episodes as if a policy of this version had played them."""
+    def trajectories(self) -> Trajectories:
+        """Return the episodes as learners take them; no update of the run came before any of their decisions."""
         known = self.known
         terminated = self.ending == "played"
         reward = self.reward.copy()
@@ -88,7 +88,7 @@ class Episodes:
             action=self.action.astype(np.int64),
             log_prob=self.log_prob,
             value=self.value,
-            version=np.full(self.decisions, version, dtype=np.int64),
+            version=np.zeros(self.decisions, dtype=np.int64),
             tick=self.tick.astype(np.int64),
             offsets=self.offsets,
             match=np.unique(self.source, return_inverse=True)[1],

@@ -69,7 +69,7 @@ def test_every_match_that_counts_is_there_with_both_seats_and_its_result(tmp_pat
 
 def test_rewards_per_decision_reach_what_learners_get(tmp_path: Path):
     _, recorded = record(PayingDuel(), tmp_path, RandomPlayer(0), RandomPlayer(1))
-    trajectories = recorded.trajectories(version=0)
+    trajectories = recorded.trajectories()
     assert trajectories.reward is not None
     for number, (first, last) in enumerate(zip(trajectories.offsets[:-1], trajectories.offsets[1:], strict=True)):
         expected = [*trajectories.view[first + 1 : last, 2], 100 + trajectories.seat[number]]
