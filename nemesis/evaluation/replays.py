@@ -46,7 +46,7 @@ def new_folder(folder: Path) -> Path:
 
 
 class ReplaySaver:
-    """Saves the first counted matches of `play`, in a new folder; its `on_end` is for recorded matches of the game."""
+    """Saves the first scored matches of `play`, in a new folder; its `on_end` is for recorded matches of the game."""
 
     def __init__(
         self,

@@ -126,7 +126,7 @@ class League:
         self._register()
 
     def _open_cloned(self) -> list[tuple[SavedPolicy, Policy]]:
-        """Open the policies of the kind cloned; a resumed run has its own copies."""
+        """Open the policies of the category cloned; a resumed run has its own copies."""
         if (self._folder / MEMBERS / "cloned-0.safetensors").exists():
             return []
         saved = [find_policy(name, allow_imports=self._imports) for name in self._config.opponents.cloned]

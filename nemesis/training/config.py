@@ -56,7 +56,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class SharesConfig(Settings):
-    """The share of each kind of opponent among the matches that the policy learns from."""
+    """The share of each category of opponents among the matches that the policy learns from."""
 
     self: Share = Field(1.0, description="the current policy")
     cloned: Share = Field(0.0, description="policies from files, such as those of behaviour cloning")
@@ -75,10 +75,10 @@ class OpponentsConfig(Settings):
         le=1,
         description="step size per update with which shares move toward opponents that the policy loses to; 0: fixed",
     )
-    floor: Share = Field(0.03, description="adaptation: minimum share of every kind whose initial share is above 0")
+    floor: Share = Field(0.03, description="adaptation: minimum share of every category whose initial share is above 0")
     least_self: Share = Field(0.35, description="adaptation: minimum share of self-play")
     sampling: Literal["uniform", "elo_weighted", "recent_weighted", "difficulty_adjusted", "prioritised"] = Field(
-        "uniform", description="how opponents of a kind are sampled"
+        "uniform", description="how opponents of a category are sampled"
     )
     elo_window: float = Field(400.0, gt=0, description="elo_weighted: maximum rating difference of opponents")
     elo_temperature: float = Field(
@@ -104,10 +104,10 @@ class OpponentsConfig(Settings):
         600.0,
         gt=0,
         description="Elo points behind the policy at which a past copy or an exploiter is dropped, except the last of "
-        "its kind; cloned and scripted members are never dropped",
+        "its category; cloned and scripted members are never dropped",
     )
     cloned: Names = Field(
-        (), description="policy files, checkpoints or runs that are used as opponents of the kind cloned"
+        (), description="policy files, checkpoints or runs that are used as opponents of the category cloned"
     )
     target: str | None = Field(
         None, description="target policy: a policy file, checkpoint or run to exploit; it is then the only opponent"

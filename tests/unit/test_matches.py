@@ -148,7 +148,7 @@ def test_when_every_match_is_voided_the_figures_say_so_and_stay_valid_json(tmp_p
     assert strength.metrics()["matches_against_random"] == 0
     assert all(math.isnan(strength.metrics()[f"{figure}_against_random"]) for figure in ("win_rate", "return"))
     evaluation = Evaluation("openspiel:kuhn_poker", tmp_path, 1, strength, strength)
-    sentence = "no counted matches, 20 voided; ended: 20 simulator_failure"
+    sentence = "no scored matches, 20 voided; ended: 20 simulator_failure"
     assert ("against random, last weights", sentence) in evaluation.rows()
     figures = json.loads(json.dumps(evaluation.as_json(), allow_nan=False))["against_last"]["random"]
     for name in ("return", "return_margin", "win_rate", "win_rate_low", "win_rate_high"):

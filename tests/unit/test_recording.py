@@ -57,7 +57,7 @@ def test_every_match_that_counts_is_there_with_both_seats_and_its_result(tmp_pat
     assert score.voided > 0
     numbers = np.array([int(source.removeprefix("x-")) for source in episodes.source])
     assert sorted({*numbers.tolist()}) == [number for number in range(60) if number % 9]
-    assert score.matches == len(episodes.battle_starts) == episodes.count / 2
+    assert score.matches == len(episodes.match_starts) == episodes.count / 2
     by_first = episodes.seat == numbers % 2
     assert score.wins == (episodes.result[by_first] > 0).sum()
     assert score.mean == pytest.approx(episodes.result[by_first].mean())
