@@ -1,4 +1,4 @@
-"""Saved matches: matches of a policy, written as files that a person can watch."""
+"""Saves replays: matches of a policy, written as files that a person can watch."""
 
 # ruff: noqa: PLC0415 (torch is slow to import, and tournaments need none of it here before they start)
 

@@ -38,7 +38,7 @@ class NashConv:
         ]
 
     def as_json(self) -> dict[str, Any]:
-        return {"nashconv": self.value}
+        return {"nash_conv": self.value}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,20 +14,20 @@ from nemesis.evaluation.config import EvaluationConfig
 from nemesis.games.config import GameConfig, family_settings
 from nemesis.learners.config import (
     BehaviourCloningConfig,
+    LearnerConfig,
     OfflineConfig,
     PortfolioConfig,
     PPOConfig,
     RewardConfig,
     RNaDConfig,
 )
-from nemesis.learners.config import LearnerConfig as SharedLearnerConfig
 from nemesis.play.config import CollectionConfig
 from nemesis.policies.config import PolicyConfig
 from nemesis.storage.config import TrackingConfig
 from nemesis.training.curriculum_config import CurriculumConfig
 
 
-class ImportedLearnerConfig(SharedLearnerConfig):
+class ImportedLearnerConfig(LearnerConfig):
     """Settings of a learner outside the package, selected by learner.algorithm=module:attribute."""
 
     algorithm: Literal["imported"] = Field("imported", description="which learner")
@@ -37,7 +37,7 @@ class ImportedLearnerConfig(SharedLearnerConfig):
     settings: dict[str, Any] = Field({}, description="its own settings")
 
 
-LearnerConfig = Annotated[
+AnyLearnerConfig = Annotated[
     PPOConfig | RNaDConfig | PortfolioConfig | BehaviourCloningConfig | OfflineConfig | ImportedLearnerConfig,
     Field(discriminator="algorithm"),
 ]
@@ -47,7 +47,7 @@ def _imported_learner(value: Any) -> Any:
     """Accept learner.algorithm=module:attribute; settings that not all learners share go to the class."""
     if not isinstance(value, dict) or not is_import(str(value.get("algorithm", ""))):
         return value
-    shared = {name: one for name, one in value.items() if name in SharedLearnerConfig.model_fields}
+    shared = {name: one for name, one in value.items() if name in LearnerConfig.model_fields}
     own = {name: one for name, one in value.items() if name not in (*shared, "algorithm")}
     return {"algorithm": IMPORTED, "name": value["algorithm"], "settings": own, **shared}
 
@@ -134,7 +134,7 @@ class ExploiterConfig(Settings):
     start: Literal["scratch", "cloned", "target"] = Field(
         "target", description="first weights of an exploiter: new, the first of opponents.cloned, or its target policy"
     )
-    target: Literal["average", "last"] = Field(
+    weights: Literal["average", "last"] = Field(
         "average", description="which of the policy's weights are exploited: the averaged ones, or the last"
     )
     share: float = Field(0.25, gt=0, lt=1, description="share of all matches that an exploiter gets while it learns")
@@ -174,7 +174,7 @@ class RunConfig(GameConfig):
     collection: CollectionConfig = CollectionConfig.model_construct()
     data: DataConfig = DataConfig.model_construct()
     policy: PolicyConfig = PolicyConfig.model_construct()
-    learner: Annotated[LearnerConfig, BeforeValidator(_imported_learner)] = RNaDConfig.model_construct()
+    learner: Annotated[AnyLearnerConfig, BeforeValidator(_imported_learner)] = RNaDConfig.model_construct()
     reward: RewardConfig = RewardConfig.model_construct()
     opponents: OpponentsConfig = OpponentsConfig.model_construct()
     exploiter: ExploiterConfig = ExploiterConfig.model_construct()

@@ -14,7 +14,7 @@ from duel import Duel, register
 from episodes import KUHN, opened
 from rich.console import Console
 from test_assembler import PayingDuel
-from test_recording import record
+from test_dataset_recorder import record
 from test_training import interrupted
 
 from nemesis.cli import main

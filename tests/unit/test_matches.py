@@ -166,7 +166,7 @@ def test_what_was_trained_on_cuda_can_be_measured_anywhere(tmp_path: Path):
     assert isinstance(evaluation.last, NashConv)
     assert evaluation.update == 7
     figures = evaluation.as_json()
-    assert figures["nashconv_last"] == figures["nashconv_average"] == evaluation.last.value > 0
+    assert figures["nash_conv_last"] == figures["nash_conv_average"] == evaluation.last.value > 0
     assert [label for label, _ in evaluation.rows()][3:5] == ["NashConv, last weights", "exploitability, last weights"]
 
 

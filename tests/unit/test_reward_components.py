@@ -12,7 +12,7 @@ import pytest
 import torch
 from episodes import CPU, build_collector, opened, play
 from team_game import COMPONENTS, RatedRelay, RelaySettings
-from test_recording import record
+from test_dataset_recorder import record
 
 from nemesis.core.config import ConfigError, build_config
 from nemesis.core.errors import UserError

@@ -1,4 +1,4 @@
-"""Records matches into a dataset while they are played."""
+"""Writes matches to a dataset while they are played."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from nemesis.play.players import Choices
 _BATCH = 4096  # decisions of ended matches that are written together
 
 
-class Recorder:
+class DatasetRecorder:
     """Writes the scored matches of `play` to a dataset."""
 
     def __init__(self, game: Game, writer: DatasetWriter, name: str, slots: int) -> None:

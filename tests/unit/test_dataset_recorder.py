@@ -1,4 +1,4 @@
-"""Recording matches into datasets: what is written is what was seen, done and earned."""
+"""Writing matches to datasets: what is written is what was seen, done and earned."""
 
 import re
 from pathlib import Path
@@ -15,10 +15,10 @@ from nemesis.core.errors import UserError
 from nemesis.data.dataset import open_dataset
 from nemesis.data.episodes import Episodes, concatenate
 from nemesis.data.writer import DatasetWriter
+from nemesis.play.dataset_recorder import DatasetRecorder
 from nemesis.play.matches import Score, play
 from nemesis.play.players import Player, RandomPlayer, ScriptedPlayer
 from nemesis.play.policy_players import PolicyPlayer
-from nemesis.play.recording import Recorder
 
 torch.set_num_threads(1)
 
@@ -33,7 +33,7 @@ def read_all(path: Path) -> Episodes:
 
 def record(game: Duel, path: Path, first: Player, second: Player, matches: int = 60) -> tuple[Score, Episodes]:
     with DatasetWriter(path, game.spec) as writer:
-        recorder = Recorder(game, writer, "x", SLOTS)
+        recorder = DatasetRecorder(game, writer, "x", SLOTS)
         (score,) = play(
             game,
             first,
