@@ -1,4 +1,4 @@
-"""Measures the strength of a policy: exact NashConv for small games, else matches against scripted opponents."""
+"""Measures the strength of a policy: exact NashConv for small games, else matches against scripted players."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class NashConv:
 
 @dataclass(frozen=True, slots=True)
 class AgainstOpponents:
-    """The scores of a policy against scripted opponents, and its rating if some of them are anchors."""
+    """The scores of a policy against scripted players, and its rating if some of them are anchors."""
 
     scores: Mapping[str, Score]
     rating: Rating | None = None

@@ -62,7 +62,7 @@ class SharesConfig(Settings):
     cloned: Share = Field(0.0, description="policies from files, such as those of behaviour cloning")
     past: Share = Field(0.0, description="frozen copies of the policy from earlier in the run")
     exploiter: Share = Field(0.0, description="exploiters that beat it")
-    scripted: Share = Field(0.0, description="scripted opponents")
+    scripted: Share = Field(0.0, description="scripted players")
 
 
 class OpponentsConfig(Settings):
@@ -113,7 +113,7 @@ class OpponentsConfig(Settings):
         None, description="target policy: a policy file, checkpoint or run to exploit; it is then the only opponent"
     )
     scripted: Names | None = Field(
-        None, description="scripted opponents, by name or as module:attribute; null uses all of the game"
+        None, description="scripted players, by name or as module:attribute; null uses all of the game"
     )
 
     @property
