@@ -30,6 +30,7 @@ REPLACED = re.compile(
     r"thoughts|opinions|victims?|judge[sd]?|left off|begin anew"
 )
 STOCK = re.compile(r"stock(?!.{0,24}simulator)")  # the stock simulator is the one without overlay
+SHARED_BY_BENCHMARKS = {"memory.py", "replay_comparison.py", "report.py"}
 GENERIC_PAGES = ("data", "environments", "extending", "reproducibility", "training")  # of docs/
 
 
@@ -90,6 +91,12 @@ def test_the_architecture_page_lists_every_file_and_none_that_is_gone():
     }
     assert {name for name in files if not any(map(partial(fnmatch, name), listed))} == set(), "not on the page"
     assert {name for name in listed if not filter_names(files, name)} == set(), "on the page, but gone"
+
+
+def test_benchmarks_are_commands_and_what_they_share():
+    modules = {path for path in tracked("benchmarks/*.py") if path.parent == ROOT / "benchmarks"}
+    commands = {path for path in modules if '__name__ == "__main__"' in path.read_text(encoding="utf-8")}
+    assert {path.name for path in modules - commands} == SHARED_BY_BENCHMARKS | {"__init__.py"}
 
 
 def words_of(path: Path) -> Iterator[tuple[int, str]]:

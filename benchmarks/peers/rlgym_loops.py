@@ -96,7 +96,7 @@ class PeerLoop:
         self._folder = tempfile.TemporaryDirectory()
         file = Path(self._folder.name) / "config.json"
         file.write_text(config.model_dump_json(), encoding="utf-8")
-        command = [sys.executable, "-m", "benchmarks.rlgym_trainer", str(file)]
+        command = [sys.executable, "-m", "benchmarks.peers.rlgym_trainer", str(file)]
         command += ["--workers", str(setting.workers), "--environments", str(setting.environments)]
         command += ["--threads", str(setting.threads)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -146,7 +146,7 @@ def rlgym_ppo_speed(path: str, config: RunConfig, seconds: float) -> float:
         "device": "cpu",
     }
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "benchmarks.rlgym_ppo", json.dumps(settings)]
+        command = [sys.executable, "-m", "benchmarks.peers.rlgym_ppo", json.dumps(settings)]
         try:
             outcome = subprocess.run(
                 command,
