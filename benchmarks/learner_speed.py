@@ -7,8 +7,8 @@ Learners have their default settings. Both sides start from the same weights, da
 the same actions and have the same weights after their first update, or the benchmark fails.
 
 RecurrentPPO of stable-baselines3-contrib (peers/stable_baselines.py) is compared by the whole loop of playing and
-learning, on Leduc poker, with the same encoder, LSTM and heads (except for our layer norms), matches in flight, decisions per
-update, minibatches and epochs. What differs, since each library is used as intended:
+learning, on Leduc poker, with the same encoder, LSTM and heads (except for our layer norms), matches in flight,
+decisions per update, minibatches and epochs. What differs, since each library is used as intended:
   - Our network plays both seats. The peer's plays one, against a random opponent that needs no network.
   - We mask illegal actions. The peer cannot, and its environment replaces them.
   - Our value loss trains the LSTM. The peer's does not: its gradient stops at the shared LSTM. That saves the peer
