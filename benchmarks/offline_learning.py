@@ -68,7 +68,7 @@ def _record(path: Path, quick: bool, seed: int) -> Path:
     console = Console()
     matches = QUICK_RECORDED if quick else RECORDED
     card = collect(entrants, PLAYERS, path, matches=matches, seed=seed, report=console.print)
-    console.print(f"{card.summary.total.decisions:,} decisions of {card.summary.total.battles:,} battles.")
+    console.print(f"{card.summary.total.decisions:,} decisions of {card.summary.total.matches:,} matches.")
     return path
 
 

@@ -1,4 +1,4 @@
-"""Records matches of all pairs of players, or of one player against itself, into a dataset.
+"""Collects a dataset: plays matches of all pairs of players, or of one player against itself, and writes them.
 
 With a teacher, the players' decisions lead the matches, and the dataset has what the teacher would have decided in
 their place. A student that is cloned from such matches of its own learns to recover from its own mistakes.
@@ -20,9 +20,9 @@ from nemesis.data.dataset import Card
 from nemesis.data.writer import DatasetWriter, check_folder
 from nemesis.evaluation.entrants import Entrants
 from nemesis.evaluation.tournament import SLOTS
+from nemesis.play.dataset_recorder import DatasetRecorder
 from nemesis.play.matches import play
 from nemesis.play.players import Choices, Player
-from nemesis.play.recording import Recorder
 
 
 def collect(
@@ -49,7 +49,7 @@ def collect(
             one, other = (
                 entrants.open(player, SLOTS, own_seed + place) for place, player in enumerate((first, second))
             )
-            recorder = Recorder(entrants.game, writer, name, SLOTS)
+            recorder = DatasetRecorder(entrants.game, writer, name, SLOTS)
             observer = recorder if teacher is None else _Taught(recorder, entrants.open(teacher, SLOTS, own_seed + 3))
             (result,) = play(
                 entrants.game,
@@ -70,7 +70,7 @@ def collect(
 class _Taught:
     """Gives a recorder the teacher's choices instead of those that were played."""
 
-    def __init__(self, recorder: Recorder, teacher: Player) -> None:
+    def __init__(self, recorder: DatasetRecorder, teacher: Player) -> None:
         self._recorder = recorder
         self._teacher = teacher
 
