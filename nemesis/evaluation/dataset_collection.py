@@ -60,7 +60,7 @@ def collect(
                 seed=own_seed + 2,
                 on_end=observer.on_end,
                 on_decisions=observer.on_decisions,
-                activity=f"Recording {first} against {second}",
+                activity=f"Playing {first} against {second}",
             )
             recorder.flush()
             report(f"{first} against {second}: {result.summary()}")
