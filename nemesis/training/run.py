@@ -208,7 +208,7 @@ class Run:
             return values
         standing = self.evaluator.standing(values)
         self.curriculum.count(self.update, standing)
-        return values | ({"win_rate": standing.win_rate} if standing else {})
+        return values | (standing.metrics() if standing else {})
 
     @property
     def evaluation_is_due(self) -> bool:
