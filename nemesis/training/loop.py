@@ -182,6 +182,8 @@ def _conclude(run: Run, directory: RunDirectory, console: Console, reporter: Rep
         _say(console, sentence)
     if story := run.curriculum.story():
         _say(console, story)
+    if measured := run.matchmaker.conclude(run.policy, run.learned):
+        _say(console, measured)
     if (directory.path / BEST).exists():
         _say(console, f"The policy with the best validation accuracy is {directory.path / BEST}.")
     folder = directory.replays_path / f"update-{run.update:08d}"
