@@ -4,7 +4,7 @@
 
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -12,6 +12,9 @@ from nemesis.cli.config import resolve, resolved_yaml
 from nemesis.cli.options import Flag, LogLevel, log_at
 from nemesis.cli.status import output
 from nemesis.core.progress import report
+
+if TYPE_CHECKING:
+    from nemesis.training.config import RunConfig
 
 
 def train(
@@ -39,6 +42,7 @@ def train(
     run = run or Path("runs", f"{Path(preset).stem}-{datetime.now():%Y%m%d-%H%M%S}")
     if not dry_run:
         _check_new(run)
+    _check(config, allow_imports)
     report("Importing PyTorch")
     from nemesis.population.league import open_league
     from nemesis.training import loop
@@ -86,6 +90,13 @@ def resume(
     loop.resume(
         run, overrides, open_matchmaker=open_league, checkpoint=checkpoint, new=new, allow_imports=allow_imports
     )
+
+
+def _check(config: "RunConfig", allow_imports: bool) -> None:
+    from nemesis.training.checks import check_config
+
+    report(f"Opening {config.game}")
+    check_config(config, allow_imports=allow_imports)
 
 
 def _check_new(run: Path) -> None:

@@ -24,7 +24,6 @@ from nemesis.core.plugins import ImportPermission
 from nemesis.core.progress import report
 from nemesis.core.trajectory import Trajectories
 from nemesis.evaluation.run_evaluation import RunEvaluator
-from nemesis.learners.config import BehaviourCloningConfig
 from nemesis.learners.data_parallel import add_up
 from nemesis.learners.shaping import RewardShaping
 from nemesis.play.experience import Clock, Experience, ExperienceSource, MatchSource, PlayCounts
@@ -38,10 +37,10 @@ from nemesis.storage.policies import check_shapes, from_checkpoint, take_weights
 from nemesis.storage.random_states import capture_random_states, restore_random_states
 from nemesis.storage.state_tree import flatten_state, unflatten_state
 from nemesis.training.assembly import build_learner, evaluator_settings, play_settings, seeds_of
+from nemesis.training.checks import check_sources, check_stages
 from nemesis.training.config import RunConfig, stage_config
 from nemesis.training.curriculum import Curriculum, Transition
 from nemesis.training.dataset_source import DatasetSource
-from nemesis.training.stage_checks import check_stages
 
 _log = logging.getLogger(__name__)
 
@@ -337,11 +336,7 @@ class Run:
         before.close()
 
     def _open_source(self, folder: Path, seed: int) -> ExperienceSource:
-        if isinstance(self.config.learner, BehaviourCloningConfig) and not self.config.data.sources:
-            raise UserError(
-                f"learner.algorithm={self.config.learner.algorithm} learns from datasets; name one by "
-                "data.sources=FOLDER."
-            )
+        check_sources(self.config)
         if self.config.data.sources:
             return DatasetSource(self.config, self.game, seed, self.clock)
         settings, pairings = play_settings(self.config, self._imports), self.matchmaker.pairings

@@ -13,12 +13,16 @@ import pytest
 from nemesis.cli import main
 
 KUHN = "openspiel:kuhn_poker"
+STAGES = 'curriculum.stages={"one": {"settings": {}}, "two": {"settings": {}}}'
 SMALL = ["collection.slots=16", "collection.decisions=64", "policy.size=nano", "tracking.tensorboard=false"]
 
 # Runs commands in turn. Torch must be in none of them, so one process is enough for all.
 SCRIPT = """
-import contextlib, ctypes, io, json, os, sys
+import contextlib, ctypes, importlib.util, io, json, os, sys
 from nemesis.cli import main
+
+find_spec = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == "wandb" else find_spec(name, *rest)  # not installed
 
 if os.geteuid() == 0:  # without its capabilities, root may write only where permissions allow it
     version_3, own_process = 0x20080522, 0
@@ -33,6 +37,19 @@ for arguments in json.load(sys.stdin):
 
 REFUSED = [
     (["train", "kuhn", "--run", "run"], "run already has a run; continue it with `nemesis resume run`"),
+    (["train", "kuhn", "game=openspiel:khun_poker"], "Did you mean kuhn_poker?"),
+    (["train", "kuhn", "evaluation.opponents=greedy"], "openspiel:kuhn_poker has no opponent called 'greedy'."),
+    (["train", "kuhn", "evaluation.anchors.bald=9"], "openspiel:kuhn_poker has no opponent called 'bald'."),
+    (["train", "kuhn", "reward.kind=dense"], "reward.kind=dense needs reward components or potentials, and"),
+    (["train", "gen1ou", "reward.weights.mp=1", "--dry-run"], "reward.weights.mp is not a reward of pokemon:gen1ou"),
+    (["train", "kuhn", STAGES], "Stage one of the curriculum: openspiel:kuhn_poker is measured exactly"),
+    (["train", "kuhn", "game=openspiel:goofspiel", STAGES], "Stage one of the curriculum: advance.rating=1400 needs"),
+    (["train", "kuhn", "learner.algorithm=bc"], "name one by data.sources=FOLDER."),
+    (["train", "kuhn", "tracking.wandb=true"], "tracking.wandb=true needs a package that is not installed"),
+    (["train", "kuhn", "policy.init=nowhere"], "There is no run in nowhere"),
+    (["train", "kuhn", "opponents.shares.cloned=1", "opponents.cloned=nobody.safetensors"], "There is no policy at"),
+    (["config", "show", "kuhn", "game=openspiel:khun_poker"], "Did you mean kuhn_poker?"),
+    (["exploit", "run", "evaluation.opponents=greedy"], "has no opponent called 'greedy'."),
     (["resume", "nowhere"], "There is no run in nowhere"),
     (["resume", "run", "learner.clip=0.1"], "learner.clip cannot change when a run is resumed"),
     (["resume", "run"], "run has finished its 1 updates; add some with `nemesis resume run updates=2`."),
