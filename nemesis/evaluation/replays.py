@@ -39,9 +39,12 @@ class SavedReplay:
 def new_folder(folder: Path) -> Path:
     """Return the folder, or the next with a number behind its name that is empty, so that no replay is overwritten."""
     found, number = folder, 1
-    while found.exists() and any(found.iterdir()):
-        number += 1
-        found = folder.with_name(f"{folder.name}-{number}")
+    try:
+        while found.exists() and (not found.is_dir() or any(found.iterdir())):
+            number += 1
+            found = folder.with_name(f"{folder.name}-{number}")
+    except OSError as error:
+        raise WriteError(found, error) from error
     return found
 
 
