@@ -45,6 +45,7 @@ class DatasetWriter:
         self._limits = shard_decisions, min(row_group_decisions, shard_decisions)
         self._shards: list[Shard] = []
         self._open: ShardFile | None = None
+        self._broken = False  # whether the open shard is lost
         self._pending: list[Episodes] = []  # of the next row group
         self._pending_decisions = 0
         self._written = 0  # decisions of the open shard
@@ -104,13 +105,19 @@ class DatasetWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if isinstance(error, KeyboardInterrupt):
-            self._end_shard()  # keeps the complete matches
-        if self._open is not None:
-            self._open.abandon()
-            self._open = None
-        (self.path / _TEMPORARY).unlink(missing_ok=True)
-        self._release()
+        try:
+            if not self._broken:
+                self._end_shard()  # keeps the complete matches
+        except DatasetError:
+            if error is None:
+                raise
+        finally:
+            if self._open is not None:
+                self._open.abandon()
+                self._open = None
+            with suppress(OSError):
+                (self.path / _TEMPORARY).unlink(missing_ok=True)
+            self._release()
 
     def _release(self) -> None:
         """End writing; of a dataset without any shard, nothing new remains."""
@@ -188,6 +195,7 @@ class DatasetWriter:
         try:
             yield
         except OSError as error:
+            self._broken = True
             raise DatasetError(
                 f"{self.path} cannot be written to ({error.strerror or error}); free or repair the disk, then go on "
                 "with --add."
