@@ -147,7 +147,7 @@ def _train(run: Run, directory: RunDirectory, console: Console, interrupts: Inte
                 break
             with _saved_on_failure(run, root):
                 values |= _evaluate(run, directory, reporter) if run.evaluation_is_due else run.curriculum.metrics()
-                rates = reporter.report(run.update, run.decisions, values, str(run.curriculum))
+                rates = reporter.report(run.update, run.decisions, values, run.saves, str(run.curriculum))
                 metrics.write(run.update, values | rates)
             if run.save_is_due:
                 metrics.flush()

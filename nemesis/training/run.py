@@ -91,6 +91,7 @@ class Run:
         self._pending: Experience | None = None  # of an update that was interrupted
         self.intact = True  # whether everything is as after the last update, so that it can be saved
         self._saved_at = monotonic()
+        self.saves = 0  # checkpoints, in this process
         self.interrupts: Interrupts | None = None
         self._warned_of_stale = False
 
@@ -285,6 +286,7 @@ class Run:
         kept = self.config.checkpoints
         prune(root, kept.keep_last, kept.keep_every, kept.interval)
         self._saved_at = monotonic()
+        self.saves += 1
         self.clock.save += perf_counter() - started
         return path
 
