@@ -12,6 +12,7 @@ from filelock import FileLock, Timeout
 from nemesis.core.files import sync
 from nemesis.core.game import GameSpec
 from nemesis.core.masks import is_legal
+from nemesis.core.progress import report
 from nemesis.data.dataset import CARD, Card, shard_number, shard_path, shard_paths, write_card
 from nemesis.data.episodes import ENDINGS, Episodes, concatenate
 from nemesis.data.shards import DatasetError, Kind, Options, Shard, ShardFile, open_shard
@@ -56,6 +57,8 @@ class DatasetWriter:
             path.mkdir(parents=True, exist_ok=True)
             self._lock.acquire(timeout=0)
             check_folder(path, add)
+            if add:
+                report(f"Reading which matches {path} has")
             self._shards = [self._checked(file) for file in shard_paths(path)]
             self.sources = set().union(*(shard.sources() for shard in self._shards))
         except Timeout:
