@@ -165,6 +165,7 @@ class League:
             "exploiter/win_rate": result.win_rate,
             "exploiter/win_rate_low": result.low,
             "exploiter/win_rate_high": result.high,
+            "exploiter/matches": float(result.matches),
             "exploiter/target_update": float(result.update),
             "exploiter/decisions": float(result.decisions),
             "exploiter/added": float(result.added),
