@@ -2,6 +2,7 @@
 
 # ruff: noqa: PLC0415 (torch is slow to import, so what needs it is imported when a command runs)
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -40,9 +41,8 @@ def train(
     report(f"Reading the settings of {preset}")
     config = resolve(preset, overrides)
     run = run or Path("runs", f"{Path(preset).stem}-{datetime.now():%Y%m%d-%H%M%S}")
-    if not dry_run:
-        _check_new(run)
-    _check(config, allow_imports)
+    _check_new(run)
+    _check(config, overrides, allow_imports)
     report("Importing PyTorch")
     from nemesis.population.league import open_league
     from nemesis.training import loop
@@ -92,11 +92,12 @@ def resume(
     )
 
 
-def _check(config: "RunConfig", allow_imports: bool) -> None:
-    from nemesis.training.checks import check_config
+def _check(config: "RunConfig", overrides: Sequence[str], allow_imports: bool) -> None:
+    from nemesis.training.checks import check_config, check_effect
 
     report(f"Opening {config.game}")
     check_config(config, allow_imports=allow_imports)
+    check_effect(config, overrides)
 
 
 def _check_new(run: Path) -> None:

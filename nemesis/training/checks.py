@@ -2,9 +2,10 @@
 
 # ruff: noqa: PLC0415 (torch is slow to import, and much can be refused without it)
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from nemesis.core.config import override_paths
 from nemesis.core.errors import UserError
 from nemesis.core.game import ExactGame, Game
 from nemesis.core.plugins import ImportPermission
@@ -13,8 +14,11 @@ from nemesis.learners.reward_check import check_rewards
 from nemesis.play.scripted import anchors_of, opponent_names
 from nemesis.storage.metrics import check_tracking
 from nemesis.storage.policies import check_shapes, find_policy
-from nemesis.training.config import RunConfig, stage_config
+from nemesis.training.config import ExploiterConfig, RunConfig, stage_config
 from nemesis.training.curriculum_config import StageConfig
+
+_OF_EXPLOITERS = ExploiterConfig.model_fields.keys() - {"interval", "matches", "start", "learner"}  # of `exploit` too
+_OF_MATCHES = ("evaluation.matches", "evaluation.opponents")
 
 
 def check_config(config: RunConfig, *, allow_imports: bool = False) -> None:
@@ -29,6 +33,21 @@ def check_config(config: RunConfig, *, allow_imports: bool = False) -> None:
         _games_of_stages(config)
     else:
         _check_game(config.open_game(), config)
+
+
+def check_effect(config: RunConfig, overrides: Sequence[str]) -> None:
+    """Raise if an override would change nothing in the run, or in one that exploits it."""
+    for path in override_paths(overrides):
+        group, _, name = path.partition(".")
+        reason = ""
+        if group == "exploiter" and not config.exploiter.interval and name in _OF_EXPLOITERS:
+            reason = "without exploiters; set exploiter.interval"
+        elif group == "data" and not config.data.sources and name:
+            reason = "without a dataset; name one by data.sources=FOLDER"
+        elif path in _OF_MATCHES and not config.curriculum.stages and isinstance(config.open_game(), ExactGame):
+            reason = f"on {config.game}, which is measured exactly, without matches; leave it out"
+        if reason:
+            raise UserError(f"{path} has no effect {reason}.")
 
 
 def check_stages(config: RunConfig) -> None:

@@ -11,9 +11,15 @@ from typing import TypeAlias
 import pytest
 
 from nemesis.cli import main
+from nemesis.core.config import build_config
+from nemesis.games.config import GameConfig
+from nemesis.policies.build import build_policy
+from nemesis.policies.config import PolicyConfig
+from nemesis.storage.policy_files import save_policy
 
 KUHN = "openspiel:kuhn_poker"
 STAGES = 'curriculum.stages={"one": {"settings": {}}, "two": {"settings": {}}}'
+DRIVERS = ("random", "idle", "--game", "rocket_league:1v1")
 SMALL = ["collection.slots=16", "collection.decisions=64", "policy.size=nano", "tracking.tensorboard=false"]
 
 # Runs commands in turn. Torch must be in none of them, so one process is enough for all.
@@ -48,6 +54,14 @@ REFUSED = [
     (["train", "kuhn", "tracking.wandb=true"], "tracking.wandb=true needs a package that is not installed"),
     (["train", "kuhn", "policy.init=nowhere"], "There is no run in nowhere"),
     (["train", "kuhn", "opponents.shares.cloned=1", "opponents.cloned=nobody.safetensors"], "There is no policy at"),
+    (["train", "kuhn", "evaluation.matches=100"], "evaluation.matches has no effect on openspiel:kuhn_poker, which is"),
+    (["train", "kuhn", "exploiter.updates=5"], "exploiter.updates has no effect without exploiters; set exploiter."),
+    (["train", "kuhn", "data.buffer=5"], "data.buffer has no effect without a dataset; name one by data.sources=F"),
+    (["train", "kuhn", "--dry-run", "--run", "run"], "run already has a run"),
+    (["exploit", "run", "opponents.cloned=run"], "has no effect on `nemesis exploit` with exploiter.start=target;"),
+    (["evaluate", "run", "random", "--folder", "new"], "--folder is for matches that are saved; say with --replays"),
+    (["evaluate", "run", "--replays", "1"], "Matches of openspiel:kuhn_poker cannot be saved as replays."),
+    (["evaluate", "run", "random", "--replays", "1"], "Matches of openspiel:kuhn_poker cannot be saved as replays."),
     (["config", "show", "kuhn", "game=openspiel:khun_poker"], "Did you mean kuhn_poker?"),
     (["exploit", "run", "evaluation.opponents=greedy"], "has no opponent called 'greedy'."),
     (["resume", "nowhere"], "There is no run in nowhere"),
@@ -111,6 +125,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert main(["export", str(folder / "run"), str(folder / "policy.safetensors")]) == 0
     assert main(["collect", "random", "--game", KUHN, "--matches", "2", "--out", str(folder / "dataset")]) == 0
     (folder / "broken.safetensors").write_text("nonsense")
+    game, config = build_config(GameConfig, {"game": "rocket_league:1v1"}), PolicyConfig(width=16, layers=1)
+    about = {"config": game.model_dump(mode="json")}
+    opened = game.open_game()
+    save_policy(folder / "driver.safetensors", build_policy(opened, config), config, opened, about)
     log = {"id": "gen1ou-1", "format": "[Gen 1] OU", "log": "|player|p1|a||\n|tier|[Gen 1] OU\n|win|a"}
     (folder / "log.json").write_text(json.dumps(log))
     return folder
@@ -178,6 +196,8 @@ def test_where_nothing_can_be_written_commands_say_so(folder: Path, tmp_path: Pa
         ("exploit", "run", "--run", f"{target}/run"): f"{target}/run cannot be a run directory ({reason})",
         ("resume", "run", "updates=2", "--run", f"{target}/run"): reason,
         ("evaluate", "run", "--json", f"{target}/x.json"): f"{target}/x.json cannot be written: {reason}.",
+        ("evaluate", *DRIVERS, "--replays", "1", "--folder", f"{target}/saved"): f"cannot be written: {reason}.",
+        ("export", "rlbot", "driver.safetensors", f"{target}/bot"): f"{target}/bot",
         ("collect", "run", "--out", f"{target}/data"): f"{target}/data cannot be written to ({reason})",
         ("replays", "import", "log.json", "--out", f"{target}/data"): f"{target}/data cannot be written to ({reason})",
     }
