@@ -193,9 +193,10 @@ def shortened(arguments: Sequence[str]) -> list[str]:
         settings |= _SHORT_BATTLES
     elif any("rocket_league:" in game for game in games):
         settings |= _SHORT_DRIVES
-    else:  # small games are measured exactly
-        settings.pop("evaluation.matches", None)
-        options = {} if command == "evaluate" else options
+    elif command == "evaluate":
+        options = {}  # small games are measured exactly
+    elif any("openspiel:" in game for game in games):
+        settings.pop("evaluation.matches", None)  # for the same reason
     if command == "resume":
         settings["updates"] = str(_config(rest[0])["updates"] + 1)
         if "--checkpoint" in rest:
