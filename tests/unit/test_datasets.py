@@ -17,6 +17,7 @@ from nemesis.core.errors import UserError
 from nemesis.data import writer as writer_module
 from nemesis.data.dataset import open_dataset, read_card
 from nemesis.data.episodes import Episodes, concatenate
+from nemesis.data.summary import Summary
 from nemesis.data.writer import DatasetWriter
 
 
@@ -339,3 +340,8 @@ def test_a_missing_dataset_is_reported_with_the_command_that_makes_one(tmp_path:
     shutil.rmtree(tmp_path)
     with pytest.raises(UserError, match=r"no dataset in .*; make one with `nemesis collect"):
         open_dataset(tmp_path)
+
+
+def test_a_card_that_counts_battles_is_read():
+    summary = Summary.model_validate({"formats": {"gen1ou": {"battles": 3, "episodes": 6}}})
+    assert (summary.total.matches, summary.total.episodes) == (3, 6)
