@@ -29,6 +29,7 @@ coverage: .venv/installed-dev
 setup: .venv/installed-dev
 
 .venv/bin/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Nemesis needs Python 3.11 or newer, and $(PYTHON) is none. Name one with make PYTHON=…" >&2; exit 1; }
 	@$(PYTHON) -m venv .venv || { echo "$(PYTHON) cannot make .venv; see above. Use another with make PYTHON=…" >&2; exit 1; }
 
 .venv/installed: .venv/bin/pip pyproject.toml constraints.txt

@@ -17,6 +17,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from nemesis.cli.options import check_writable
 from nemesis.core.errors import UserError
 
 Row: TypeAlias = Mapping[str, Any]
@@ -99,8 +100,10 @@ def run(benchmark: Callable[[], None]) -> NoReturn:
 def _writable(text: str) -> Path:
     """Refuse a path that cannot be written before the measurement, not after it."""
     path = Path(text)
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise argparse.ArgumentTypeError(f"{text} cannot be written; name a file in an existing folder.")
+    try:
+        check_writable(path)
+    except UserError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
     return path
 
 

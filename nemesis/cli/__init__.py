@@ -7,14 +7,16 @@ import gc
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from errno import EPIPE
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, TypeAlias
 
 from nemesis.cli.overview import print_overview
 from nemesis.cli.status import status_line
 from nemesis.core.commands import Command, CommandGroup
 from nemesis.core.errors import UserError
-from nemesis.core.interrupts import OUTPUT_CLOSED, Interrupted, interruptible
+from nemesis.core.interrupts import OUTPUT_CLOSED, Interrupted, interruptible, watched
 from nemesis.core.plugins import import_attribute
 
 if TYPE_CHECKING:
@@ -104,10 +106,14 @@ _INTERRUPTED = 130
 atexit.register(gc.freeze)
 
 
+class _OutputError(OSError):
+    """The standard output cannot be written."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code of the process."""
     try:
-        with interruptible():
+        with interruptible(), _watched_output():
             code = _run(sys.argv[1:] if arguments is None else arguments)
     except UserError as error:
         with suppress(OSError):
@@ -115,23 +121,52 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _USAGE
     except KeyboardInterrupt as request:
         code = request.exit_code if isinstance(request, Interrupted) else _INTERRUPTED
-    except BrokenPipeError:
-        code = OUTPUT_CLOSED
+    except (_OutputError, BrokenPipeError) as error:
+        code = _unwritten("output", error)
     return _flush() or code
 
 
+@contextmanager
+def _watched_output() -> Iterator[None]:
+    """Tell errors of the standard output from those of files, and replace letters that it lacks."""
+    stream = sys.stdout
+    if stream is None:  # the process was started without it
+        yield
+        return
+    if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+        stream.reconfigure(errors="replace")
+    sys.stdout = watched(stream, _raise_output_error)
+    try:
+        yield
+    finally:
+        sys.stdout = stream
+
+
+def _raise_output_error(error: OSError) -> None:
+    raise _OutputError(error.errno, error.strerror) from error
+
+
 def _flush() -> int:
-    """Write what is buffered, and return the exit code if the reader has closed the pipe, as `head` does."""
+    """Write what is buffered, and return the exit code if that fails."""
     code = 0
-    for stream in (sys.stdout, sys.stderr):
+    for stream, name in ((sys.stdout, "output"), (sys.stderr, "error")):
         try:
             stream.flush()
-        except OSError:  # Python flushes again at exit, and would fail again
+        except OSError as error:  # Python flushes again at exit, and would fail again
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-            code = OUTPUT_CLOSED
+            code = _unwritten(name, error)
         except AttributeError:  # the process was started without the stream
             continue
     return code
+
+
+def _unwritten(name: str, error: OSError) -> int:
+    """Say that a standard stream cannot be written, unless its reader has closed it, as `head` does."""
+    if error.errno == EPIPE:
+        return OUTPUT_CLOSED
+    with suppress(OSError):
+        print(f"The standard {name} cannot be written: {error.strerror}.", file=sys.stderr)
+    return _USAGE
 
 
 def _run(arguments: Sequence[str]) -> int:

@@ -70,12 +70,14 @@ def resolve(preset: str, overrides: Sequence[str]) -> "RunConfig":
 
 def resolved_yaml(config: "RunConfig") -> str:
     """Return the config as YAML, with the size of its policy in the first line."""
-    report("Importing PyTorch")
-    from nemesis.policies.build import count_parameters
     from nemesis.presets import dump_yaml
 
+    game = config.open_game()
+    report("Importing PyTorch")
+    from nemesis.policies.build import count_parameters
+
     settings: dict[str, Any] = config.model_dump(mode="json")
-    return f"# policy: {count_parameters(config.open_game(), config.policy):,} parameters\n{dump_yaml(settings)}"
+    return f"# policy: {count_parameters(game, config.policy):,} parameters\n{dump_yaml(settings)}"
 
 
 def _field_text(setting: "FieldInfo") -> str:

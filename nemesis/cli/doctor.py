@@ -43,15 +43,22 @@ def doctor() -> int:
     needed = [requirement for requirement in requirements if requirement.extra is None]
     report("Importing PyTorch")
     torch_failure = _failure("torch")
+    accelerators = torch_failure or _accelerators()
+    report("Importing TensorBoard")
+    tensorboard = _failure("torch.utils.tensorboard") or "ready"
+    report("Importing Weights & Biases")
+    wandb = _failure("wandb") or "ready"
+    report("Looking at the simulators")
+    of_families = _family_checks()
     _print_rows(
         ("nemesis", nemesis_version()),
         ("python", f"{platform.python_version()} on {platform.platform()}"),
         ("cores", str(_cores())),
         ("memory", _memory()),
-        ("accelerators", torch_failure or _accelerators()),
-        *_family_checks(),
-        ("TensorBoard", _failure("torch.utils.tensorboard") or "ready"),
-        ("Weights & Biases", _failure("wandb") or "ready"),
+        ("accelerators", accelerators),
+        *of_families,
+        ("TensorBoard", tensorboard),
+        ("Weights & Biases", wandb),
     )
     print("\nRequired packages")
     _print_rows(*((requirement.name, requirement.installed or "missing") for requirement in needed))

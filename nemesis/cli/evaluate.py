@@ -82,8 +82,7 @@ def evaluate(
     log_at(log_level)
     report(f"Opening {player}")
     check_minimum(seed=(seed, 0), replays=(replays, 0), matches=(matches, 2), ensemble=(ensemble, 1))
-    if json:
-        check_writable(json)
+    _check_files(json, folder, replays)
     opponents, settings = split_settings(others)
     if opponents and opponent:
         raise UserError("--opponent is for a single player; with several, list all of them as players.")
@@ -97,6 +96,13 @@ def evaluate(
         entrants = _open_entrants([player, *opponents], game, settings, opponent, options)
         result = _tournament(entrants, matches, replays, folder or Path("replays"), seed)
     _print(result, json)
+
+
+def _check_files(json: Path | None, folder: Path | None, replays: int) -> None:
+    if json:
+        check_writable(json)
+    if folder is not None and not replays:
+        raise UserError("--folder is for matches that are saved; say with --replays how many, or leave it out.")
 
 
 def _is_file(player: str) -> bool:
@@ -114,9 +120,12 @@ def _alone(
     settings: Sequence[str],
     allow_imports: bool,
 ) -> _Result:
+    from nemesis.evaluation.replays import check_replays
     from nemesis.evaluation.subject import open_subject
 
     subject = open_subject(path, matches, opponents or None, settings, allow_imports=allow_imports)
+    if replays:
+        check_replays(subject.game, subject.replays)
     report("Importing PyTorch")
     from nemesis.evaluation import strength
 
@@ -152,6 +161,10 @@ def _open_entrants(
 
 
 def _tournament(entrants: "Entrants", matches: int | None, replays: int, folder: Path, seed: int) -> _Result:
+    from nemesis.evaluation.replays import check_replays
+
+    if replays:
+        check_replays(entrants.game, folder)
     report("Importing PyTorch")
     import torch
 

@@ -74,7 +74,7 @@ def import_replays(
 def _report(share: float, so_far: "ImportReport") -> None:
     """Report how many matches were read; how many there are follows from the share of the files."""
     if not so_far.read:
-        report("Counting usage, % of the work", round(100 * share), 100)
+        report("Counting usage", detail=f"{share:.0%} of the work")
     elif share:
         report("Importing matches", so_far.read, round(so_far.read / share))
 

@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from threading import Lock
 from time import monotonic
 from typing import TextIO
@@ -134,6 +134,7 @@ def status_line(stream: TextIO | None = None) -> Iterator[None]:
 
 
 def output(text: str, end: str = "\n", error: bool = False) -> None:
-    """Print a result of a command, instead of its status."""
+    """Print a result of a command, instead of its status; `error` prints what need not reach anyone."""
     clear()
-    print(text, end=end, file=sys.stderr if error else sys.stdout, flush=error)
+    with suppress(OSError) if error else nullcontext():
+        print(text, end=end, file=sys.stderr if error else sys.stdout, flush=error)

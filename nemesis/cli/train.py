@@ -2,9 +2,10 @@
 
 # ruff: noqa: PLC0415 (torch is slow to import, so what needs it is imported when a command runs)
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -12,6 +13,9 @@ from nemesis.cli.config import resolve, resolved_yaml
 from nemesis.cli.options import Flag, LogLevel, log_at
 from nemesis.cli.status import output
 from nemesis.core.progress import report
+
+if TYPE_CHECKING:
+    from nemesis.training.config import RunConfig
 
 
 def train(
@@ -37,8 +41,8 @@ def train(
     report(f"Reading the settings of {preset}")
     config = resolve(preset, overrides)
     run = run or Path("runs", f"{Path(preset).stem}-{datetime.now():%Y%m%d-%H%M%S}")
-    if not dry_run:
-        _check_new(run)
+    _check_new(run)
+    _check(config, overrides, allow_imports)
     report("Importing PyTorch")
     from nemesis.population.league import open_league
     from nemesis.training import loop
@@ -86,6 +90,14 @@ def resume(
     loop.resume(
         run, overrides, open_matchmaker=open_league, checkpoint=checkpoint, new=new, allow_imports=allow_imports
     )
+
+
+def _check(config: "RunConfig", overrides: Sequence[str], allow_imports: bool) -> None:
+    from nemesis.training.checks import check_config, check_effect
+
+    report(f"Opening {config.game}")
+    check_config(config, allow_imports=allow_imports)
+    check_effect(config, overrides)
 
 
 def _check_new(run: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import current_thread, main_thread
 from types import FrameType, TracebackType
-from typing import IO, Any, Self, TypeAlias, cast
+from typing import IO, Any, Self, TextIO, TypeAlias, cast
 
 Stop: TypeAlias = Callable[[], bool]
 """Polled by long-running work: whether to stop."""
@@ -64,7 +64,7 @@ class Interrupts:
 
     def watched(self, stream: IO[str]) -> IO[str]:
         """Return a stream that requests to stop when the given one cannot be written, and then drops all text."""
-        return cast("IO[str]", _Watched(stream, self._close_output))
+        return watched(stream, self._close_output)
 
     def __enter__(self) -> Self:
         self._installed.__enter__()
@@ -86,8 +86,13 @@ class Interrupts:
         self.cause = self.cause or Interrupted(f"a closed standard output ({error.strerror})", OUTPUT_CLOSED)
 
 
+def watched(stream: IO[str], on_error: Callable[[OSError], None]) -> TextIO:
+    """Return a stream that reports the first error of the given one, and then drops all text."""
+    return cast("TextIO", _Watched(stream, on_error))
+
+
 class _Watched:
-    """A text stream whose errors are reported once, and not raised."""
+    """A text stream whose first error is passed to a function, and which drops all text after it."""
 
     def __init__(self, stream: IO[str], on_error: Callable[[OSError], None]) -> None:
         self._stream = stream

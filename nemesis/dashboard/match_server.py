@@ -103,6 +103,10 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, _Handler)
         self.matches = matches
 
+    def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002 (named in the library)
+        """Log what broke off an answer, such as a tab that was closed, instead of printing it."""
+        _log.debug("An answer to %s broke off.", client_address, exc_info=True)
+
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Server

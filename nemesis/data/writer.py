@@ -12,6 +12,7 @@ from filelock import FileLock, Timeout
 from nemesis.core.files import sync
 from nemesis.core.game import GameSpec
 from nemesis.core.masks import is_legal
+from nemesis.core.progress import report
 from nemesis.data.dataset import CARD, Card, shard_number, shard_path, shard_paths, write_card
 from nemesis.data.episodes import ENDINGS, Episodes, concatenate
 from nemesis.data.shards import DatasetError, Kind, Options, Shard, ShardFile, open_shard
@@ -45,6 +46,7 @@ class DatasetWriter:
         self._limits = shard_decisions, min(row_group_decisions, shard_decisions)
         self._shards: list[Shard] = []
         self._open: ShardFile | None = None
+        self._broken = False  # whether the open shard is lost
         self._pending: list[Episodes] = []  # of the next row group
         self._pending_decisions = 0
         self._written = 0  # decisions of the open shard
@@ -55,6 +57,8 @@ class DatasetWriter:
             path.mkdir(parents=True, exist_ok=True)
             self._lock.acquire(timeout=0)
             check_folder(path, add)
+            if add:
+                report(f"Reading which matches {path} has")
             self._shards = [self._checked(file) for file in shard_paths(path)]
             self.sources = set().union(*(shard.sources() for shard in self._shards))
         except Timeout:
@@ -104,13 +108,19 @@ class DatasetWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if isinstance(error, KeyboardInterrupt):
-            self._end_shard()  # keeps the complete matches
-        if self._open is not None:
-            self._open.abandon()
-            self._open = None
-        (self.path / _TEMPORARY).unlink(missing_ok=True)
-        self._release()
+        try:
+            if not self._broken:
+                self._end_shard()  # keeps the complete matches
+        except DatasetError:
+            if error is None:
+                raise
+        finally:
+            if self._open is not None:
+                self._open.abandon()
+                self._open = None
+            with suppress(OSError):
+                (self.path / _TEMPORARY).unlink(missing_ok=True)
+            self._release()
 
     def _release(self) -> None:
         """End writing; of a dataset without any shard, nothing new remains."""
@@ -188,6 +198,7 @@ class DatasetWriter:
         try:
             yield
         except OSError as error:
+            self._broken = True
             raise DatasetError(
                 f"{self.path} cannot be written to ({error.strerror or error}); free or repair the disk, then go on "
                 "with --add."

@@ -89,7 +89,7 @@ def open_entrants(
     for saved in policies:
         if saved.game != game:
             saved.check(build_config(GameConfig, {"game": game}).open_game())
-    config = _common_settings(policies, overrides)
+    config = common_settings(policies, overrides)
     opened = build_config(GameConfig, {**config, "game": game}, overrides).open_game()
     for name in names:
         if remote := _remote(name, remote_players):
@@ -122,7 +122,7 @@ def _common_game(policies: Sequence[SavedPolicy]) -> str | None:
     return policies[0].game if policies else None
 
 
-def _common_settings(policies: Sequence[SavedPolicy], overrides: Sequence[str]) -> dict[str, Any]:
+def common_settings(policies: Sequence[SavedPolicy], overrides: Sequence[str]) -> dict[str, Any]:
     """Return the settings of the game that all policies were trained with; those of an old file are not known."""
     decided = {"game", *override_paths(overrides)}
     common: dict[str, Any] = {}

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, TypeVar
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
 from nemesis.core.progress import report
+from nemesis.evaluation.entrants import common_settings
 from nemesis.evaluation.replays import POLICY, ReplaySaver, SavedReplay
 from nemesis.games.config import GameConfig
 from nemesis.play.matches import play
-from nemesis.play.named_players import check_player, open_player
+from nemesis.play.named_players import check_player, is_policy, open_player
 from nemesis.play.play_options import PlayOptions
 from nemesis.play.players import Player
 from nemesis.storage.checkpoints import CheckpointError, FormatError, newest_update
@@ -73,6 +74,9 @@ class NewestMatches:
         game = self._open_game(_attempt(self._find))
         if options.opponent is not None:
             check_player(game, options.opponent, options.play.allow_imports)
+            if is_policy(options.opponent):
+                other = find_policy(options.opponent, allow_imports=options.play.allow_imports)
+                common_settings([_attempt(self._find), other], options.overrides)
 
     def play(self, on_save: Callable[[WatchedMatch], None]) -> int | None:
         """Play matches of the newest checkpoint; returns its update, or None if there is none since the last call."""

@@ -3,8 +3,10 @@
 # ruff: noqa: PLC0415 (torch is slow to import, and tournaments need none of it here before they start)
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,10 +41,33 @@ class SavedReplay:
 def new_folder(folder: Path) -> Path:
     """Return the folder, or the next with a number behind its name that is empty, so that no replay is overwritten."""
     found, number = folder, 1
-    while found.exists() and any(found.iterdir()):
-        number += 1
-        found = folder.with_name(f"{folder.name}-{number}")
+    try:
+        while found.exists() and (not found.is_dir() or any(found.iterdir())):
+            number += 1
+            found = folder.with_name(f"{folder.name}-{number}")
+    except OSError as error:
+        raise WriteError(found, error) from error
     return found
+
+
+def check_replays(game: Game, folder: Path) -> None:
+    """Raise before any match is played if matches of a game cannot be saved, or not below a folder."""
+    pool = game.pool(1, seed=0)
+    try:
+        if not isinstance(pool, ReplayPool):
+            raise NoReplaysError(f"Matches of {game.spec.name} cannot be saved as replays.")
+    finally:
+        pool.close()
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        TemporaryDirectory(dir=folder).cleanup()
+    except OSError as error:
+        raise WriteError(folder, error) from error
+    finally:
+        for one in missing:
+            with suppress(OSError):
+                one.rmdir()
 
 
 class ReplaySaver:

@@ -56,7 +56,14 @@ class Standing:
     """How a policy stands against all opponents of an evaluation."""
 
     win_rate: float  # over all matches
-    rating: float | None  # None if no opponent is an anchor
+    matches: int
+    rating: float | None = None  # None if no opponent is an anchor
+    rating_low: float | None = None  # of its 95 % interval
+    rating_high: float | None = None
+
+    def metrics(self) -> dict[str, float]:
+        """Return the win rate and its matches; the rating is a metric of every evaluation."""
+        return {"win_rate": self.win_rate, "matches": float(self.matches)}
 
 
 class RunEvaluator:
@@ -91,7 +98,8 @@ class RunEvaluator:
         if not total:
             return None
         points = sum(values[f"win_rate_against_{name}{suffix}"] * count for name, count in matches.items() if count)
-        return Standing(points / total, values.get(f"rating{suffix}"))
+        rating = {name: values.get(f"{name}{suffix}") for name in ("rating", "rating_low", "rating_high")}
+        return Standing(points / total, int(total), **rating)
 
     def keep_best(self, folder: Path, last: Policy, average: Policy, update: int, history: History) -> None:
         """Save the policy if its validation accuracy at this update is the best so far."""

@@ -143,7 +143,7 @@ def evaluate(subject: Subject, seed: int, replays: int = 0) -> Evaluation:
     last, average = saved.load(game, "last").to(device), saved.load(game, "average").to(device)
     watched: Sequence[SavedReplay] = ()
     if replays:  # first, because it is refused for some games
-        folder = subject.path / "replays" / f"update-{saved.update:08d}"
+        folder = subject.replays / f"update-{saved.update:08d}"
         watched = save_replays(game, average, device, opponent=names[-1], matches=replays, seed=seed, folder=folder)
     of_last, of_average = (
         measure(

@@ -26,6 +26,11 @@ class Subject:
     slots: int  # concurrent matches
     threads: int
 
+    @property
+    def replays(self) -> Path:
+        """The folder of saved matches."""
+        return self.path / "replays"
+
 
 def open_subject(
     path: Path,

@@ -91,7 +91,8 @@ def run_tournament(
         if entrants.remote(first) and theirs:
             report(f"{first} and {second} both play over a server, so they do not play each other")
             continue
-        own = new_folder(folder / "-".join(re.sub(r"\W+", "_", name).strip("_") for name in (first, second)))
+        own = folder / "-".join(re.sub(r"\W+", "_", name).strip("_") for name in (first, second))
+        own = new_folder(own) if replays else own
         if remote := entrants.remote(first) or theirs:
             ours, other = (first, second) if theirs else (second, first)
             pair, files = _over_server(entrants, remote, (ours, other), matches, seed, replays, own)

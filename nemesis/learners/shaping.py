@@ -11,7 +11,7 @@ good. Reward components have no such guarantee. Φ is computed from the views of
 into rewards.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeAlias
 
@@ -21,11 +21,12 @@ import torch
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import FloatArray, Game, RewardedGame, ShapedGame
-from nemesis.core.plugins import import_attribute, is_import
+from nemesis.core.plugins import import_attribute
 from nemesis.core.schedule import Schedule
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners.config import RewardConfig, constant
 from nemesis.learners.return_scale import ReturnScale
+from nemesis.learners.reward_check import check_rewards
 
 REWARD, REWARD_SIZE = "reward/", "reward_size/"  # prefixes of metrics
 REWARD_FREQUENCY = "reward_frequency/"
@@ -55,7 +56,7 @@ class RewardShaping:
         self.scale = ReturnScale() if config.scale == "running" else None
         components = game.reward_components if isinstance(game, RewardedGame) else {}
         potentials = game.potentials if isinstance(game, ShapedGame) else {}
-        _check_names(config, game, (*components, *potentials))
+        check_rewards(config, game)
         weights = {name: constant(component.weight) for name, component in components.items()}
         self._components = {name: config.weights.get(name, weight) for name, weight in weights.items()}
         self._sparse = np.array([component.sparse for component in components.values()], dtype=np.bool_)
@@ -146,21 +147,6 @@ class RewardShaping:
         columns += [np.asarray(function(view), dtype=np.float32)[:, None] for function in self._imported]
         potential: FloatArray = np.concatenate(columns, axis=1) @ weights
         return potential
-
-
-def _check_names(config: RewardConfig, game: Game, own: Collection[str]) -> None:
-    """Raise if a weight is of nothing that there is, or if there is nothing to be rewarded with."""
-    for name in config.weights:
-        if name not in own and not is_import(name):
-            raise UserError(
-                f"reward.weights.{name} is not a reward of {game.spec.name}; it has {', '.join(own) or 'none'}, and a "
-                "potential of your own is written as module:attribute."
-            )
-    if config.kind != "sparse" and not own and not config.weights:
-        raise UserError(
-            f"reward.kind={config.kind} needs reward components or potentials, and {game.spec.name} has none; use "
-            "reward.kind=sparse, or name a potential of your own in reward.weights as module:attribute."
-        )
 
 
 def _at(weights: Iterable[Schedule], progress: float) -> FloatArray:

@@ -44,6 +44,10 @@ class Matchmaker(Protocol):
         """
         ...
 
+    def conclude(self, policy: Policy, learned: int) -> str | None:
+        """Measure what only the end of a run shows, after so many decisions; returns it as a sentence, if any."""
+        ...
+
     def state(self) -> dict[str, Any]:
         """Return everything needed to resume exactly, as a tree of tensors."""
         ...
@@ -70,6 +74,9 @@ class SelfPlay:
 
     def update(self, *_: object) -> dict[str, float]:
         return {}
+
+    def conclude(self, *_: object) -> None:
+        """Measure nothing: evaluations have measured all."""
 
     def state(self) -> dict[str, Any]:
         return {}

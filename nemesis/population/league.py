@@ -33,7 +33,7 @@ _GENERATED = ("past-*.safetensors", "target-*.safetensors")  # exploiters that p
 def open_league(config: RunConfig, game: Game, folder: Path, imports: ImportPermission = False) -> Matchmaker:
     """Return the matchmaker that the config selects."""
     if config.opponents.target:
-        return AgainstTarget(config.opponents.target, game, folder, imports)
+        return AgainstTarget(config, config.opponents.target, game, folder, imports)
     # In a curriculum, members outlive a stage of self-play.
     if config.opponents.only_self and not config.exploiter.interval and not config.curriculum.stages:
         return SelfPlay()
@@ -110,6 +110,9 @@ class League:
             self._register()
         return metrics | self._pool.metrics()
 
+    def conclude(self, *_: object) -> None:
+        """Measure nothing: evaluations and exploiters have measured all."""
+
     def state(self) -> dict[str, Any]:
         return {"pool": self._pool.state()} | ({"exploiters": self._exploiters.state()} if self._exploiters else {})
 
@@ -162,6 +165,7 @@ class League:
             "exploiter/win_rate": result.win_rate,
             "exploiter/win_rate_low": result.low,
             "exploiter/win_rate_high": result.high,
+            "exploiter/matches": float(result.matches),
             "exploiter/target_update": float(result.update),
             "exploiter/decisions": float(result.decisions),
             "exploiter/added": float(result.added),

@@ -142,6 +142,11 @@ class RunDirectory:
     def log_of(path: Path) -> Path:
         return path / "run.log"
 
+    @staticmethod
+    def exploitability_of(path: Path) -> Path:
+        """Return the file with what a run measures at its end if it has a target policy."""
+        return path / "exploitability.json"
+
     @property
     def tensorboard_path(self) -> Path:
         return self.path / "tensorboard"

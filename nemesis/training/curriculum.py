@@ -12,6 +12,7 @@ from typing import Any
 
 from nemesis.evaluation.run_evaluation import Standing
 from nemesis.training.curriculum_config import AdvanceConfig, CurriculumConfig
+from nemesis.training.figures import figure_with_interval, label
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +23,12 @@ class Transition:
     before: str
     after: str
     passed: bool  # else it was failed, and the run falls back
-    win_rate: float
-    rating: float | None
+    standing: Standing
 
     def __str__(self) -> str:
-        rating = "" if self.rating is None else f", rating {self.rating:.0f}"
         return (
             f"Stage {self.before} {'passed' if self.passed else 'failed'} at update {self.update} "
-            f"(win rate {self.win_rate:.1%}{rating}); the run goes on in stage {self.after}."
+            f"({_in_words(self.standing)}); the run goes on in stage {self.after}."
         )
 
 
@@ -77,7 +76,7 @@ class Curriculum:
         self._place += step
         self._passed = self._failed = 0
         after = self._names[self._place]
-        self.transitions.append(Transition(update, before, after, step > 0, **asdict(self._standing)))
+        self.transitions.append(Transition(update, before, after, step > 0, self._standing))
         return self.transitions[-1]
 
     def metrics(self) -> dict[str, float]:
@@ -122,7 +121,16 @@ class Curriculum:
         self._passed, self._failed = state["passed"], state["failed"]
         self._standing = None if state["standing"] is None else Standing(**state["standing"])
         self.evaluated_at = state["evaluated_at"]
-        self.transitions = [Transition(**one) for one in state["transitions"]]
+        self.transitions = [
+            Transition(**{**one, "standing": Standing(**one["standing"])}) for one in state["transitions"]
+        ]
+
+
+def _in_words(standing: Standing) -> str:
+    values = {name: float(value) for name, value in asdict(standing).items() if value is not None}
+    return ", ".join(
+        f"{label(name)} {figure_with_interval(name, values)}" for name in ("win_rate", "rating") if name in values
+    )
 
 
 def _reaches(standing: Standing, goal: AdvanceConfig) -> bool:

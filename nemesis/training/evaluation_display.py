@@ -6,7 +6,18 @@ from itertools import islice
 from rich.table import Table
 from rich.text import Text
 
-from nemesis.training.figures import best, figure, interval, is_share, label, matches_of, of_interest, sparkline
+from nemesis.training.figures import (
+    AGAINST,
+    best,
+    figure,
+    figure_with_interval,
+    interval,
+    is_share,
+    label,
+    matches_of,
+    of_interest,
+    sparkline,
+)
 
 _ROWS = 7
 _SPARKS, _SPARKS_WITH_INTERVALS = 20, 6  # width of sparklines, so that names of opponents fit beside them
@@ -50,7 +61,7 @@ def plain_evaluation(history: Sequence[tuple[int, dict[str, float]]]) -> str:
     parts = []
     for name in islice(filter(of_interest, latest), _ROWS):
         results = [result for _, result in history if name in result]
-        first, best_so_far = _plain_figure(name, results[0]), _plain_figure(name, best(name, results))
+        first, best_so_far = (figure_with_interval(name, one) for one in (results[0], best(name, results)))
         text = f"first {first}, best {best_so_far}"
         if (bounds := interval(name, latest)) is not None:
             low, high = (figure(name, bound) for bound in bounds)
@@ -76,20 +87,10 @@ def _by_interest(values: Mapping[str, float]) -> list[str]:
 
 
 def _matches(history: Sequence[tuple[int, Mapping[str, float]]]) -> str:
-    """Return how many matches the win rates are from."""
-    found = (matches_of(name, values) for _, values in history for name in values)
+    """Return how many matches the win rates against single opponents are from."""
+    found = (matches_of(name, values) for _, values in history for name in values if AGAINST in name)
     counts = {matches for matches in found if matches is not None}
     if not counts:
         return ""
     numbers = f"{min(counts):,}" if len(counts) == 1 else f"{min(counts):,} to {max(counts):,}"
     return f", {numbers} matches each"
-
-
-def _plain_figure(name: str, values: Mapping[str, float]) -> str:
-    """Return an earlier value, with the interval of a win rate or a rating, and the matches of a win rate."""
-    text = figure(name, values[name])
-    if (bounds := interval(name, values)) is None:
-        return text
-    low, high = (figure(name, bound) for bound in bounds)
-    matches = matches_of(name, values)
-    return f"{text} [{low} to {high}{f' of {matches:,}' if matches else ''}]"

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 
 from nemesis.play.matches import win_rate_interval
 
-_MATCHES = "matches_against_"
+AGAINST = "_against_"
+_MATCHES = "matches"
 _RATING = "rating"
-_WIN_RATE = "win_rate_against_"
+_WIN_RATE = "win_rate"
 _AVERAGE = "_average"
 _SPARKS = "▁▂▃▄▅▆▇█"
 _LOWER_IS_BETTER = ("nash", "exploit", "loss", "error")
@@ -39,6 +40,16 @@ def interval(name: str, values: Mapping[str, float]) -> tuple[float, float] | No
     return win_rate_interval(values[name], matches) if matches else None
 
 
+def figure_with_interval(name: str, values: Mapping[str, float]) -> str:
+    """Return a value, with the interval of a win rate or a rating, and the matches of a win rate."""
+    text = figure(name, values[name])
+    if (bounds := interval(name, values)) is None:
+        return text
+    low, high = (figure(name, bound) for bound in bounds)
+    matches = matches_of(name, values)
+    return f"{text} [{low} to {high}{f' of {matches:,}' if matches else ''}]"
+
+
 def of_interest(name: str) -> bool:
     """Return whether a metric is shown for itself, and does not only say how sure another one is."""
     return not name.startswith((_MATCHES, f"{_RATING}_low", f"{_RATING}_high"))
@@ -50,7 +61,9 @@ def label(name: str) -> str:
     words = stem.replace("win_rate", "win rate").replace("_against_", " against ")
     if stem == name:
         return words
-    return words.replace("win rate", "average") if stem.startswith(_WIN_RATE) else f"{words}, average"  # to fit a row
+    return (
+        words.replace("win rate", "average") if stem.startswith(_WIN_RATE + AGAINST) else f"{words}, average"
+    )  # to fit a row
 
 
 def best(name: str, results: Sequence[Mapping[str, float]]) -> Mapping[str, float]:

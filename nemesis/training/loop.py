@@ -26,7 +26,8 @@ from nemesis.training.summary import summary
 
 _log = logging.getLogger(__name__)
 
-_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.ESTALE)
+_FOLDER_ERRORS = (errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR)
 
 
 def train(
@@ -146,7 +147,7 @@ def _train(run: Run, directory: RunDirectory, console: Console, interrupts: Inte
                 break
             with _saved_on_failure(run, root):
                 values |= _evaluate(run, directory, reporter) if run.evaluation_is_due else run.curriculum.metrics()
-                rates = reporter.report(run.update, run.decisions, values, str(run.curriculum))
+                rates = reporter.report(run.update, run.decisions, values, run.saves, str(run.curriculum))
                 metrics.write(run.update, values | rates)
             if run.save_is_due:
                 metrics.flush()
@@ -182,6 +183,8 @@ def _conclude(run: Run, directory: RunDirectory, console: Console, reporter: Rep
         _say(console, sentence)
     if story := run.curriculum.story():
         _say(console, story)
+    if measured := run.matchmaker.conclude(run.policy, run.learned):
+        _say(console, measured)
     if (directory.path / BEST).exists():
         _say(console, f"The policy with the best validation accuracy is {directory.path / BEST}.")
     folder = directory.replays_path / f"update-{run.update:08d}"
@@ -237,11 +240,12 @@ def _saved_on_failure(run: Run, root: Path) -> Iterator[None]:
 
 @contextmanager
 def _disk_errors_explained(folder: Path) -> Iterator[None]:
-    """Turn the error of a full or read-only disk into a sentence."""
+    """Turn the error of a full, read-only or broken disk, or of a folder that has changed, into a sentence."""
     try:
         yield
     except OSError as error:
-        if error.errno not in _DISK_ERRORS:
+        below = isinstance(error.filename, str) and Path(error.filename).absolute().is_relative_to(folder.absolute())
+        if error.errno not in _DISK_ERRORS and not (below and error.errno in _FOLDER_ERRORS):
             raise
         raise UserError(
             f"{folder} cannot be written ({error.strerror}); free or repair the disk, then continue with "

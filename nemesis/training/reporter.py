@@ -19,6 +19,7 @@ from nemesis.training.display import Display, Progress
 _SPEED_WINDOW = 50  # updates over which rates are averaged
 _EVALUATION = "evaluation/"
 _SECONDS = "speed/evaluation_seconds"
+_SAVE_SECONDS = "speed/save_seconds"
 _MATCHES = "matches_against_"
 _LATER_EVALUATIONS = 0.6  # of the seconds of a run's first matches: simulators start, and untrained play lasts longer
 _LEARNER, _SKIPPED = "learner/", "skipped_steps"
@@ -54,7 +55,8 @@ class Reporter:
         self.history = _past_evaluations(metrics, since)  # by update
         self._marks = deque([self._mark(update, decisions)], maxlen=_SPEED_WINDOW)
         self._evaluated = 0.0  # seconds of all evaluations since the start or the resumption
-        self._evaluation_seconds = _last_evaluation_seconds(metrics)
+        self._evaluation_seconds = _last(_SECONDS, metrics)
+        self._save_seconds = _last(_SAVE_SECONDS, metrics)
         self._first_update = update
 
     def enter_stage(self, config: RunConfig) -> None:
@@ -72,8 +74,15 @@ class Reporter:
         self.history.append((update, values))
         return {_EVALUATION + name: value for name, value in values.items()} | {_SECONDS: seconds}
 
-    def report(self, update: int, decisions: int, values: dict[str, float], stage: str = "") -> dict[str, float]:
-        """Show the latest update, its metrics and the stage, and return its rates as further metrics."""
+    def report(
+        self, update: int, decisions: int, values: dict[str, float], saves: int, stage: str = ""
+    ) -> dict[str, float]:
+        """Show the latest update, its metrics and the stage, and return its rates as further metrics.
+
+        `saves` is the number of checkpoints so far that the clock has timed.
+        """
+        if saves:
+            self._save_seconds = self._clock.save / saves
         if len(self._marks) > 1 and self._marks[0].update == self._first_update:
             self._marks.popleft()  # the first update also waits for simulators that start and code that is compiled
         then, now = self._marks[0], self._mark(update, decisions)
@@ -98,7 +107,8 @@ class Reporter:
                 stage=stage,
             )
         )
-        return {"speed/decisions_per_second": speed} | {f"time/{name}": share for name, share in split.items()}
+        rates = {"speed/decisions_per_second": speed, _SAVE_SECONDS: self._save_seconds}
+        return rates | {f"time/{name}": share for name, share in split.items()}
 
     def _mark(self, update: int, decisions: int) -> _Mark:
         return _Mark(perf_counter(), update, decisions, self._clock.evaluate + self._clock.save)
@@ -108,14 +118,13 @@ class Reporter:
         per_update = (now.seconds - then.seconds - (now.apart - then.apart)) / (update - then.update)
         if update == config.updates:
             return 0.0
-        # The checkpoint of an update is saved after its report. A new run has saved one at its start.
-        interval = config.checkpoints.interval
-        saved = (self._first_update == 0) + (update - 1) // interval - self._first_update // interval
-        return (
-            (config.updates - update) * per_update
-            + _times_left(update, config.evaluation.interval, config.updates) * self._evaluation_seconds
-            + _times_left(update - 1, interval, config.updates) * self._clock.save / max(saved, 1)
-        )
+        evaluations = _times_left(update, config.evaluation.interval, config.updates)
+        seconds = (config.updates - update) * per_update + evaluations * self._evaluation_seconds
+        # The checkpoint of an update is saved after its report. Each one also starts the minutes anew.
+        by_updates = _times_left(update - 1, config.checkpoints.interval, config.updates)
+        minutes = config.checkpoints.minutes
+        by_time = 0 if minutes is None else math.floor(seconds / (60 * minutes))
+        return seconds + max(by_updates, by_time) * self._save_seconds
 
 
 def _times_left(update: int, interval: int, total: int) -> int:
@@ -123,9 +132,9 @@ def _times_left(update: int, interval: int, total: int) -> int:
     return total // interval - update // interval + (total % interval > 0)
 
 
-def _last_evaluation_seconds(path: Path) -> float:
-    """Return how long the last evaluation of an earlier part of the run took; 0 if there was none."""
-    return next((line[_SECONDS] for line in reversed(read_metrics(path)) if _SECONDS in line), 0.0)
+def _last(name: str, path: Path) -> float:
+    """Return the last value of a metric in an earlier part of the run; 0 if there is none."""
+    return next((line[name] for line in reversed(read_metrics(path)) if name in line), 0.0)
 
 
 def _below(prefix: str, values: Mapping[str, float]) -> dict[str, float]:

@@ -52,7 +52,7 @@ def continued_config(path: Path, checkpoint: Checkpoint, overrides: Sequence[str
     check_imports(path, before.imports(), allowed=allow_imports)
     config = resumed_config(before.model_dump(mode="json"), overrides)
     check_tracking(config.tracking)
-    if checkpoint.update >= config.updates:
+    if checkpoint.update >= config.updates and not _is_unmeasured(path, checkpoint, config):
         finished = checkpoint.update == config.updates == before.updates
         problem = f"has finished its {config.updates} updates" if finished else f"is at update {checkpoint.update}"
         asked = "" if finished else f", and updates={config.updates} asks for no more"
@@ -60,3 +60,9 @@ def continued_config(path: Path, checkpoint: Checkpoint, overrides: Sequence[str
             f"{path} {problem}{asked}; add some with `nemesis resume {path} updates={2 * checkpoint.update}`."
         )
     return config
+
+
+def _is_unmeasured(path: Path, checkpoint: Checkpoint, config: RunConfig) -> bool:
+    """Return whether a run has finished its updates, but not what it measures after them."""
+    finished = checkpoint.update == config.updates
+    return finished and config.opponents.target is not None and not RunDirectory.exploitability_of(path).exists()

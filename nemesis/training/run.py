@@ -24,7 +24,6 @@ from nemesis.core.plugins import ImportPermission
 from nemesis.core.progress import report
 from nemesis.core.trajectory import Trajectories
 from nemesis.evaluation.run_evaluation import RunEvaluator
-from nemesis.learners.config import BehaviourCloningConfig
 from nemesis.learners.data_parallel import add_up
 from nemesis.learners.shaping import RewardShaping
 from nemesis.play.experience import Clock, Experience, ExperienceSource, MatchSource, PlayCounts
@@ -38,10 +37,10 @@ from nemesis.storage.policies import check_shapes, from_checkpoint, take_weights
 from nemesis.storage.random_states import capture_random_states, restore_random_states
 from nemesis.storage.state_tree import flatten_state, unflatten_state
 from nemesis.training.assembly import build_learner, evaluator_settings, play_settings, seeds_of
+from nemesis.training.checks import check_sources, check_stages
 from nemesis.training.config import RunConfig, stage_config
 from nemesis.training.curriculum import Curriculum, Transition
 from nemesis.training.dataset_source import DatasetSource
-from nemesis.training.stage_checks import check_stages
 
 _log = logging.getLogger(__name__)
 
@@ -92,6 +91,7 @@ class Run:
         self._pending: Experience | None = None  # of an update that was interrupted
         self.intact = True  # whether everything is as after the last update, so that it can be saved
         self._saved_at = monotonic()
+        self.saves = 0  # checkpoints, in this process
         self.interrupts: Interrupts | None = None
         self._warned_of_stale = False
 
@@ -216,7 +216,7 @@ class Run:
             return values
         standing = self.evaluator.standing(values)
         self.curriculum.count(self.update, standing)
-        return values | ({"win_rate": standing.win_rate} if standing else {})
+        return values | (standing.metrics() if standing else {})
 
     @property
     def evaluation_is_due(self) -> bool:
@@ -286,6 +286,7 @@ class Run:
         kept = self.config.checkpoints
         prune(root, kept.keep_last, kept.keep_every, kept.interval)
         self._saved_at = monotonic()
+        self.saves += 1
         self.clock.save += perf_counter() - started
         return path
 
@@ -346,11 +347,7 @@ class Run:
         before.close()
 
     def _open_source(self, folder: Path, seed: int) -> ExperienceSource:
-        if isinstance(self.config.learner, BehaviourCloningConfig) and not self.config.data.sources:
-            raise UserError(
-                f"learner.algorithm={self.config.learner.algorithm} learns from datasets; name one by "
-                "data.sources=FOLDER."
-            )
+        check_sources(self.config)
         if self.config.data.sources:
             return DatasetSource(self.config, self.game, seed, self.clock)
         settings, pairings = play_settings(self.config, self._imports), self.matchmaker.pairings

@@ -12,6 +12,7 @@ import os
 import re
 import shlex
 import sys
+import tempfile
 import tomllib
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
@@ -194,6 +195,8 @@ def shortened(arguments: Sequence[str]) -> list[str]:
         settings |= _SHORT_DRIVES
     elif command == "evaluate":
         options = {}  # small games are measured exactly
+    elif any("openspiel:" in game for game in games):
+        settings.pop("evaluation.matches", None)  # for the same reason
     if command == "resume":
         settings["updates"] = str(_config(rest[0])["updates"] + 1)
         if "--checkpoint" in rest:
@@ -207,7 +210,9 @@ def shortened(arguments: Sequence[str]) -> list[str]:
             rest[place : place + 2] = []
         rest += [option, value]
     if command == "train" and not {"--run", "--dry-run"} & {*rest}:
-        rest.append("--dry-run")  # nothing on the page can use this run
+        rest += ["--run", str(Path(tempfile.mkdtemp(dir=Path.cwd()), "run"))]  # nothing on the page can use this run
+        if not any(word.startswith(("policy.", "opponents.")) for word in rest):
+            settings |= {"policy.size": "nano"}
     return [command, *rest, *(f"{key}={value}" for key, value in settings.items())]
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from itertools import combinations
 from pathlib import Path
+from typing import IO
 
 import pytest
 import yaml
@@ -28,9 +29,12 @@ def run(tmp_path: Path) -> Path:
     return folder
 
 
-def nemesis(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+def nemesis(
+    *arguments: str, output: IO[str] | int = subprocess.PIPE, **environment: str
+) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-c", "import sys; from nemesis.cli import main; sys.exit(main())", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, check=False)
+    environment = os.environ | environment
+    return subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, env=environment, check=False)
 
 
 def complaint(capfd: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -222,6 +226,21 @@ def test_a_closed_pipe_is_no_error():
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert result.stdout == "{\n"
     assert result.stderr == ""
+
+
+@pytest.mark.parametrize("arguments", [["config", "schema"], ["config", "list"], ["--help"]])
+def test_an_output_that_cannot_be_written_is_said(arguments: list[str]):
+    with Path("/dev/full").open("w") as full:
+        result = nemesis(*arguments, output=full)
+    assert result.stderr == "The standard output cannot be written: No space left on device.\n"
+    assert result.returncode == 2
+
+
+def test_a_letter_that_the_output_lacks_is_replaced():
+    result = nemesis("config", "fields", "learner.learning_rate", PYTHONIOENCODING="ascii")
+    assert result.returncode == 0, result.stderr
+    assert "learner.learning_rate" in result.stdout
+    assert "?" in result.stdout
 
 
 def test_doctor_reports_versions_and_finds_nothing_missing(capfd: pytest.CaptureFixture[str]):

@@ -191,3 +191,12 @@ def test_the_third_refusal_voids_the_battle_and_each_before_it_is_a_new_decision
     assert (ended.winner, ended.reason) == (-1, EndReason.REFUSED)
     assert ended.problem
     host.close()
+
+
+def test_an_installation_ends_by_a_signal_without_a_traceback(monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(node, "installed_host", interrupted)
+    assert node.main() == 130
+    assert "Traceback" not in capsys.readouterr().err

@@ -213,8 +213,11 @@ def test_larger_sets_load(check, name):
 
 def test_command_validates_teams(tmp_path, capfd):
     (tmp_path / "bad.txt").write_text("Mewtwo\nAbility: Pressure\nEVs: 1 HP\n- Psychic\n")
+    capfd.readouterr()
     assert main(["teams", "check", "gen9ou"]) == 0
-    assert "gen9ou: 14 of 14 teams are valid in gen9ou" in capfd.readouterr().out
+    printed = capfd.readouterr()
+    assert printed.err.startswith("Reading teams of gen9ou …\n")
+    assert "gen9ou: 14 of 14 teams are valid in gen9ou" in printed.out
     assert main(["teams", "check", "gen9ou", "gen9ou", str(tmp_path / "bad.txt")]) == 1
     text = capfd.readouterr().out
     assert f"{tmp_path / 'bad.txt'}: 0 of 1 teams are valid in gen9ou" in text

@@ -11,14 +11,24 @@ from typing import TypeAlias
 import pytest
 
 from nemesis.cli import main
+from nemesis.core.config import build_config
+from nemesis.games.config import GameConfig
+from nemesis.policies.build import build_policy
+from nemesis.policies.config import PolicyConfig
+from nemesis.storage.policy_files import save_policy
 
 KUHN = "openspiel:kuhn_poker"
+STAGES = 'curriculum.stages={"one": {"settings": {}}, "two": {"settings": {}}}'
+DRIVERS = ("random", "idle", "--game", "rocket_league:1v1")
 SMALL = ["collection.slots=16", "collection.decisions=64", "policy.size=nano", "tracking.tensorboard=false"]
 
 # Runs commands in turn. Torch must be in none of them, so one process is enough for all.
 SCRIPT = """
-import contextlib, ctypes, io, json, os, sys
+import contextlib, ctypes, importlib.util, io, json, os, sys
 from nemesis.cli import main
+
+find_spec = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == "wandb" else find_spec(name, *rest)  # not installed
 
 if os.geteuid() == 0:  # without its capabilities, root may write only where permissions allow it
     version_3, own_process = 0x20080522, 0
@@ -33,6 +43,27 @@ for arguments in json.load(sys.stdin):
 
 REFUSED = [
     (["train", "kuhn", "--run", "run"], "run already has a run; continue it with `nemesis resume run`"),
+    (["train", "kuhn", "game=openspiel:khun_poker"], "Did you mean kuhn_poker?"),
+    (["train", "kuhn", "evaluation.opponents=greedy"], "openspiel:kuhn_poker has no opponent called 'greedy'."),
+    (["train", "kuhn", "evaluation.anchors.bald=9"], "openspiel:kuhn_poker has no opponent called 'bald'."),
+    (["train", "kuhn", "reward.kind=dense"], "reward.kind=dense needs reward components or potentials, and"),
+    (["train", "gen1ou", "reward.weights.mp=1", "--dry-run"], "reward.weights.mp is not a reward of pokemon:gen1ou"),
+    (["train", "kuhn", STAGES], "Stage one of the curriculum: openspiel:kuhn_poker is measured exactly"),
+    (["train", "kuhn", "game=openspiel:goofspiel", STAGES], "Stage one of the curriculum: advance.rating=1400 needs"),
+    (["train", "kuhn", "learner.algorithm=bc"], "name one by data.sources=FOLDER."),
+    (["train", "kuhn", "tracking.wandb=true"], "tracking.wandb=true needs a package that is not installed"),
+    (["train", "kuhn", "policy.init=nowhere"], "There is no run in nowhere"),
+    (["train", "kuhn", "opponents.shares.cloned=1", "opponents.cloned=nobody.safetensors"], "There is no policy at"),
+    (["train", "kuhn", "evaluation.matches=100"], "evaluation.matches has no effect on openspiel:kuhn_poker, which is"),
+    (["train", "kuhn", "exploiter.updates=5"], "exploiter.updates has no effect without exploiters; set exploiter."),
+    (["train", "kuhn", "data.buffer=5"], "data.buffer has no effect without a dataset; name one by data.sources=F"),
+    (["train", "kuhn", "--dry-run", "--run", "run"], "run already has a run"),
+    (["exploit", "run", "opponents.cloned=run"], "has no effect on `nemesis exploit` with exploiter.start=target;"),
+    (["evaluate", "run", "random", "--folder", "new"], "--folder is for matches that are saved; say with --replays"),
+    (["evaluate", "run", "--replays", "1"], "Matches of openspiel:kuhn_poker cannot be saved as replays."),
+    (["evaluate", "run", "random", "--replays", "1"], "Matches of openspiel:kuhn_poker cannot be saved as replays."),
+    (["config", "show", "kuhn", "game=openspiel:khun_poker"], "Did you mean kuhn_poker?"),
+    (["exploit", "run", "evaluation.opponents=greedy"], "has no opponent called 'greedy'."),
     (["resume", "nowhere"], "There is no run in nowhere"),
     (["resume", "run", "learner.clip=0.1"], "learner.clip cannot change when a run is resumed"),
     (["resume", "run"], "run has finished its 1 updates; add some with `nemesis resume run updates=2`."),
@@ -94,6 +125,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert main(["export", str(folder / "run"), str(folder / "policy.safetensors")]) == 0
     assert main(["collect", "random", "--game", KUHN, "--matches", "2", "--out", str(folder / "dataset")]) == 0
     (folder / "broken.safetensors").write_text("nonsense")
+    game, config = build_config(GameConfig, {"game": "rocket_league:1v1"}), PolicyConfig(width=16, layers=1)
+    about = {"config": game.model_dump(mode="json")}
+    opened = game.open_game()
+    save_policy(folder / "driver.safetensors", build_policy(opened, config), config, opened, about)
     log = {"id": "gen1ou-1", "format": "[Gen 1] OU", "log": "|player|p1|a||\n|tier|[Gen 1] OU\n|win|a"}
     (folder / "log.json").write_text(json.dumps(log))
     return folder
@@ -161,6 +196,8 @@ def test_where_nothing_can_be_written_commands_say_so(folder: Path, tmp_path: Pa
         ("exploit", "run", "--run", f"{target}/run"): f"{target}/run cannot be a run directory ({reason})",
         ("resume", "run", "updates=2", "--run", f"{target}/run"): reason,
         ("evaluate", "run", "--json", f"{target}/x.json"): f"{target}/x.json cannot be written: {reason}.",
+        ("evaluate", *DRIVERS, "--replays", "1", "--folder", f"{target}/saved"): f"cannot be written: {reason}.",
+        ("export", "rlbot", "driver.safetensors", f"{target}/bot"): f"{target}/bot",
         ("collect", "run", "--out", f"{target}/data"): f"{target}/data cannot be written to ({reason})",
         ("replays", "import", "log.json", "--out", f"{target}/data"): f"{target}/data cannot be written to ({reason})",
     }

@@ -2,10 +2,8 @@
 
 import logging
 import os
-import statistics
 import subprocess
 import sys
-import time
 import tomllib
 from pathlib import Path
 from typing import NamedTuple
@@ -13,10 +11,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
+from background import LIMIT
 from rlbot import flat
 from rlbot.config import load_player_config
-from rlbot_packets import FIELD, Server, changed, order_of, packet_of, watch
+from rlbot_packets import Server, changed, watch
 
+from benchmarks.bot_speed import measure
+from benchmarks.rlbot_packets import FIELD, order_of, packet_of
 from nemesis.cli import main
 from nemesis.core.errors import UserError
 from nemesis.deploy.rocket_league.decider import CarDecider
@@ -256,7 +257,7 @@ def test_the_written_bot_plays_over_the_connection_of_rlbot(bot_folder: Path):
             server.send(packet)
             answers.append(server.receive())
         server.send(flat.DisconnectSignal())
-        said = bot.communicate(timeout=60)[1]
+        said = bot.communicate(timeout=LIMIT)[1]
     finally:
         bot.kill()
         server.close()
@@ -266,21 +267,11 @@ def test_the_written_bot_plays_over_the_connection_of_rlbot(bot_folder: Path):
     assert "error" not in said.lower()
 
 
-@pytest.mark.parametrize("cars", [2, 6])
-def test_a_decision_is_quick(tmp_path: Path, cars: int):
-    file = policy_file(tmp_path / "policy.safetensors", width=224, tick_skip=1)
-    assert main(["export", "rlbot", str(file), str(tmp_path / "Large")]) == 0
-    bot = open_bot(tmp_path / "Large")
-    bot.field_info, bot.index = FIELD, 0
-    bot.initialize()
-    arena, times = a_state(cars), []
-    for frame in range(200):
-        packet = packet_of(arena, frame)
-        start = time.process_time()  # not what other processes take
-        bot.get_output(packet)
-        times.append(1000 * (time.process_time() - start))
-    print(f"a decision with {cars} cars: {statistics.median(times):.2f} ms in the median, {max(times):.2f} ms at most")
-    assert statistics.median(times) < 8  # 4 on a free core
+def test_the_time_of_decisions_is_measured(capfd: pytest.CaptureFixture[str]):
+    figures = measure(2, packets=5, seed=0)
+    assert (figures["cars"], figures["decisions"]) == (2, 5)
+    assert figures["median_ms"] <= figures["slowest_ms"]
+    assert "ERROR" not in capfd.readouterr().err  # of a bot that cannot play the match
 
 
 def test_the_exported_folder_is_what_rlbot_needs(bot_folder: Path):

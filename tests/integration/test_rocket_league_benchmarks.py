@@ -33,7 +33,6 @@ def test_all_figures_of_environments_are_measured(monkeypatch: pytest.MonkeyPatc
     assert figures["ratio"] == pytest.approx(figures["nemesis"] / figures["rlgym"])
     assert figures["share_of_rocketsim"] == pytest.approx(figures["nemesis"] / figures["rocketsim"])
     assert figures["ticks"] == pytest.approx(figures["nemesis"] / 2 * 8)
-    assert figures["rocketsim"] > figures["nemesis"] > figures["rlgym"] > 0
 
 
 def test_the_peer_has_the_same_actions_as_our_pool():

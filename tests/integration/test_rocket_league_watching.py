@@ -15,8 +15,11 @@ from test_rocket_league_pool import play, pool_of, results, rolling, shot
 from nemesis.cli import main
 from nemesis.core.errors import UserError
 from nemesis.core.game import RecordingPool, ReplayPool
+from nemesis.evaluation.newest_matches import NewestMatches, WatchOptions
 from nemesis.games.rocket_league.replays.frames import ARENA, FrameRecorder
 from nemesis.games.rocket_league.state import ArenaState
+from nemesis.storage.policies import find_policy
+from nemesis.storage.policy_files import save_policy
 
 pytest.importorskip("RocketSim")
 
@@ -47,6 +50,17 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = [*SMALL, "updates=1", "evaluation.matches=0"]
     assert main(["train", "rocket_league_1v1", *settings, "--run", str(folder)]) == 0
     return folder
+
+
+def test_an_opponent_of_other_matches_is_refused_unless_the_settings_are_named(run: Path, tmp_path: Path):
+    file = tmp_path / "other.safetensors"
+    saved = find_policy(run)
+    config = {**(saved.config or {}), "rocket_league": {"match_seconds": 2, "tick_skip": 4}}
+    game = saved.game_config().open_game()
+    save_policy(file, saved.load(game), saved.policy, game, {"config": config})
+    with pytest.raises(UserError, match=r"different settings of the game: rocket_league\.tick_skip is 8 and 4\. Say"):
+        NewestMatches(run, WatchOptions(str(file)))
+    NewestMatches(run, WatchOptions(str(file), overrides=["rocket_league.tick_skip=8"]))
 
 
 def test_a_pool_records_only_if_it_is_told_to(tmp_path: Path):

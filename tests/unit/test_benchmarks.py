@@ -9,7 +9,7 @@ import torch
 from benchmarks import learner_speed, regression
 from benchmarks.peers.plain_torch import PlainLearner, PlainPolicy
 from benchmarks.regression import Turn
-from benchmarks.report import MeasurementError
+from benchmarks.report import MeasurementError, option_parser
 from nemesis.learners.config import PPOConfig, RNaDConfig
 from nemesis.policies.config import PolicyConfig
 
@@ -124,3 +124,14 @@ def test_the_worktree_is_removed_after_an_error(error: type[BaseException], repo
 def test_a_commit_that_does_not_exist_is_refused(repository: Path):  # noqa: ARG001
     with pytest.raises(MeasurementError, match="no-such-commit"), regression.worktree("no-such-commit"):
         pass
+
+
+@pytest.mark.parametrize("name", ["folder", "missing/figures.json", "folder/" + "x" * 300])
+def test_figures_that_cannot_be_written_are_refused_before_the_measurement(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(SystemExit):
+        option_parser("A benchmark.").parse_args(["--json", str(tmp_path / name)])
+    assert "cannot be written: " in capsys.readouterr().err
+    assert list((tmp_path / "folder").iterdir()) == []

@@ -34,7 +34,7 @@ from nemesis.training.run import Run
 
 torch.set_num_threads(1)
 
-STRONG, WEAK, MIDDLE = Standing(0.9, 1500.0), Standing(0.1, 900.0), Standing(0.4, 1200.0)
+STRONG, WEAK, MIDDLE = Standing(0.9, 400, 1500.0), Standing(0.1, 400, 900.0), Standing(0.4, 400, 1200.0)
 
 
 def three_stages(**first: object) -> Curriculum:
@@ -59,16 +59,23 @@ def test_a_stage_is_passed_by_two_evaluations_in_a_row():
 
 
 @pytest.mark.parametrize(
-    "standing", [Standing(0.59, 1500.0), Standing(0.9, 1399.0), Standing(0.9, None), Standing(0.59, 1399.0), None]
+    "standing",
+    [
+        Standing(0.59, 400, 1500.0),
+        Standing(0.9, 400, 1399.0),
+        Standing(0.9, 400, None),
+        Standing(0.59, 400, 1399.0),
+        None,
+    ],
 )
 def test_a_stage_is_passed_by_win_rate_and_rating_only_together_and_never_by_time(standing: Standing | None):
     assert set(stages_after(three_stages(), [standing] * 1000)) == {"one"}
 
 
 def test_the_goals_themselves_are_enough():
-    assert stages_after(three_stages(), [Standing(0.6, 1400.0)] * 2) == ["one", "two"]
+    assert stages_after(three_stages(), [Standing(0.6, 400, 1400.0)] * 2) == ["one", "two"]
     without_rating = {"win_rate": 0.6, "rating": None}
-    assert stages_after(three_stages(advance=without_rating), [Standing(0.6, None)] * 2) == ["one", "two"]
+    assert stages_after(three_stages(advance=without_rating), [Standing(0.6, 400, None)] * 2) == ["one", "two"]
 
 
 def test_a_run_falls_back_by_two_evaluations_in_a_row_and_must_pass_again():
@@ -80,7 +87,7 @@ def test_a_run_falls_back_by_two_evaluations_in_a_row_and_must_pass_again():
 
 
 def test_win_rates_between_falling_back_and_passing_change_nothing():
-    noisy = [Standing(rate, 1500.0) for rate in (0.2, 0.59, 0.3, 0.5) * 20]
+    noisy = [Standing(rate, 400, 1500.0) for rate in (0.2, 0.59, 0.3, 0.5) * 20]
     assert set(stages_after(three_stages(), [STRONG, STRONG, *noisy])[1:]) == {"two"}
 
 
@@ -208,10 +215,15 @@ def test_the_run_directory_and_the_display_tell_what_happened(straight: tuple[Pa
     path, text = straight
     (sentence,) = re.findall(r"note: (Stage easy .*)", text)
     assert re.fullmatch(
-        r"Stage easy passed at update 4 \(win rate \d+\.\d%, rating \d+\); the run goes on in stage hard\.", sentence
+        r"Stage easy passed at update 4 \(win rate \d+\.\d% \[\d+\.\d% to \d+\.\d% of 60\], "
+        r"rating 1,\d{3} \[1,\d{3} to [12],\d{3}\]\); the run goes on in stage hard\.",
+        sentence,
     )
     assert sentence in (path / "run.log").read_text()
     assert "| stage 1 of 2: easy, passed " in text
+    assert re.search(
+        r"evaluation at update 4: .*win_rate \d+\.\d% \(95 % interval \d+\.\d% to \d+\.\d% of 60 matches; ", text
+    )
     assert "| stage 2 of 2: hard |" in text
     assert "Stages: easy until update 4, then hard." in text
     assert re.search(r"evaluation at update 6: .*rating [\d,]+ \(95 % interval [\d,]+ to [\d,]+; first", text)

@@ -1,5 +1,6 @@
 """Writing matches to datasets: what is written is what was seen, done and earned."""
 
+import os
 import re
 from pathlib import Path
 
@@ -12,13 +13,14 @@ from test_assembler import PayingDuel
 
 from nemesis.cli import main
 from nemesis.core.errors import UserError
-from nemesis.core.game import BoolArray, FloatArray, IntArray
+from nemesis.core.game import BoolArray, Decisions, FloatArray, IntArray
+from nemesis.core.interrupts import OUTPUT_CLOSED
 from nemesis.data.dataset import open_dataset
 from nemesis.data.episodes import Episodes, concatenate
 from nemesis.data.writer import DatasetWriter
 from nemesis.play.dataset_recorder import DatasetRecorder
 from nemesis.play.matches import Score, play
-from nemesis.play.players import Player, RandomPlayer, ScriptedPlayer
+from nemesis.play.players import Choices, Player, RandomPlayer, ScriptedPlayer
 from nemesis.play.policy_players import PolicyPlayer
 
 torch.set_num_threads(1)
@@ -134,6 +136,30 @@ def test_what_is_added_is_new(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert len(set(episodes.source)) == 100
     first, second = (episodes.at(np.arange(start, start + 100)) for start in (0, 100))
     assert first.decisions != second.decisions or (first.action != second.action).any()
+
+
+def test_matches_go_on_when_nobody_reads_about_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    read, write = os.pipe()
+    os.close(read)
+    with open(write, "w", encoding="utf-8") as closed:  # noqa: PTH123 (a descriptor)
+        monkeypatch.setattr("sys.stderr", closed)
+        assert collect("random", *KUHN, "--matches", "50", "--out", str(tmp_path)) == OUTPUT_CLOSED
+    assert len(set(read_all(tmp_path).source)) == 50
+
+
+def test_matches_that_ended_before_an_error_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    actions = RandomPlayer.act
+
+    def lost(player: RandomPlayer, decisions: Decisions) -> Choices:
+        if decisions.match.max() >= 4000:
+            raise UserError("All hosts are lost.")
+        return actions(player, decisions)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RandomPlayer, "act", lost)
+        assert collect("random", *KUHN, "--matches", "9000", "--out", str(tmp_path)) == 2
+    with DatasetWriter(tmp_path, opened("kuhn_poker").spec, add=True) as writer:
+        assert len(writer.sources) > 1000
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Datasets on disk: nothing is lost or half written, and errors say what is wrong."""
 
+import errno
 import json
 import resource
 import shutil
@@ -13,6 +14,7 @@ import pytest
 from datasets import SPEC, assert_same, episodes, write
 
 from nemesis.core.errors import UserError
+from nemesis.data import writer as writer_module
 from nemesis.data.dataset import open_dataset, read_card
 from nemesis.data.episodes import Episodes, concatenate
 from nemesis.data.summary import Summary
@@ -114,9 +116,20 @@ def interrupt(path: Path, part: Episodes, error: type[BaseException], **limits: 
         write_half()
 
 
-def test_an_interrupted_dataset_can_be_continued(tmp_path: Path):
+def test_a_dataset_on_a_disk_that_was_full_can_be_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     first, second = halves(episodes())
-    interrupt(tmp_path, first, OSError, shard_decisions=300)
+    shards = 0
+
+    def full(path: Path) -> None:
+        nonlocal shards
+        shards += path.suffix != ".parquet" and path != tmp_path
+        if shards > 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(writer_module, "sync", full)
+        with pytest.raises(UserError, match=r"\(No space left on device\); free or repair"):
+            interrupt(tmp_path, first, RuntimeError, shard_decisions=300)
     with pytest.raises(UserError, match="is unfinished"):
         open_dataset(tmp_path)
     with pytest.raises(UserError, match="has an unfinished dataset; continue it with --add"):
@@ -130,9 +143,10 @@ def test_an_interrupted_dataset_can_be_continued(tmp_path: Path):
     assert_same(read_all(tmp_path), episodes())
 
 
-def test_a_keyboard_interrupt_keeps_every_battle(tmp_path: Path):
+@pytest.mark.parametrize("error", [KeyboardInterrupt, UserError, RuntimeError])
+def test_whatever_ends_the_work_every_match_is_kept(tmp_path: Path, error: type[BaseException]):
     first, _ = halves(episodes())
-    interrupt(tmp_path, first, KeyboardInterrupt)
+    interrupt(tmp_path, first, error)
     with DatasetWriter(tmp_path, SPEC, add=True) as writer:
         assert writer.sources == set(first.source)
 
@@ -205,7 +219,7 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path):
 def test_of_a_dataset_that_failed_before_its_first_shard_nothing_new_remains(tmp_path: Path):
     (tmp_path / "old").mkdir()
     for name in ("old", "old/new", "new/dataset"):
-        interrupt(tmp_path / name, episodes(), UserError)
+        interrupt(tmp_path / name, episodes().at(np.array([], dtype=np.int64)), UserError)
     assert [path.name for path in tmp_path.rglob("*")] == ["old"]
 
 

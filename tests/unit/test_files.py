@@ -10,6 +10,7 @@ import torch
 from episodes import KUHN, opened
 
 from nemesis.core.files import WriteError, replace_file
+from nemesis.evaluation.replays import new_folder
 from nemesis.games.pokemon.formats import find_format
 from nemesis.games.pokemon.hosts.replay_page import write_replay
 from nemesis.policies.build import build_policy
@@ -53,6 +54,16 @@ def test_what_cannot_be_written_is_said_in_a_sentence_and_leaves_nothing(tmp_pat
     with pytest.raises(WriteError, match=rf"{name} cannot be written: .*{reason}\. Name another place, or free or"):
         write(tmp_path / name)
     assert {path.name for path in tmp_path.iterdir()} == {"folder", "file"}
+
+
+def test_replays_go_into_a_folder_of_their_own(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "replay.html").write_text("")
+    for name in ("file", "full"):
+        assert new_folder(tmp_path / name) == tmp_path / f"{name}-2"
+    with pytest.raises(WriteError, match=r"cannot be written: File name too long\."):
+        new_folder(tmp_path / ("x" * 300))
 
 
 def test_replays_that_cannot_be_saved_are_said_in_a_sentence(tmp_path: Path):

@@ -307,8 +307,7 @@ def test_a_minibatch_without_any_large_advantage_teaches_the_value_alone(algorit
     learner = build_learner(algorithm, policy, advantage_share=1e-6, minibatch=20, epochs=2)
     metrics = learner.update(stale_data(), progress=0.0)
     assert metrics["skipped_steps"] == 0
-    assert torch.isfinite(weights(policy)).all()
-    assert not torch.equal(weights(policy), weights(new_policy()))
+    assert 0 < (weights(policy) - weights(new_policy())).abs().max() < 1
 
 
 @pytest.mark.parametrize("settings", [{}, {"advantage": "vtrace"}])

@@ -42,9 +42,8 @@ def test_a_step_that_is_not_finite_is_skipped_and_counted(algorithm: str, value:
             assert torch.equal(tensor, momentum["state"][key][name])
     metrics = learner.update(stale_data(3), progress=0.0)
     assert metrics["skipped_steps"] > 1  # counted over the run
-    assert not torch.equal(weights(policy), before)
-    assert torch.isfinite(weights(policy)).all()
-    assert torch.isfinite(weights(learner.average)).all()
+    assert 0 < (weights(policy) - before).abs().max() < 1
+    assert 0 < (weights(learner.average) - before).abs().max() < 1
 
 
 def test_one_bad_episode_costs_only_the_steps_that_it_is_in():
@@ -55,8 +54,7 @@ def test_one_bad_episode_costs_only_the_steps_that_it_is_in():
     result[0] = np.nan
     metrics = build_learner("ppo", policy, minibatch=50).update(replace(trajectories, result=result), progress=0.0)
     assert 1 <= metrics["skipped_steps"] <= trajectories.lengths[0] < metrics["steps"]
-    assert not torch.equal(weights(policy), before)
-    assert torch.isfinite(weights(policy)).all()
+    assert 0 < (weights(policy) - before).abs().max() < 1
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -30,7 +30,7 @@ REPLACED = re.compile(
     r"thoughts|opinions|victims?|judge[sd]?|left off|begin anew"
 )
 STOCK = re.compile(r"stock(?!.{0,24}simulator)")  # the stock simulator is the one without overlay
-SHARED_BY_BENCHMARKS = {"memory.py", "replay_comparison.py", "report.py"}
+SHARED_BY_BENCHMARKS = {"memory.py", "replay_comparison.py", "report.py", "rlbot_packets.py"}
 GENERIC_PAGES = ("data", "environments", "extending", "reproducibility", "training")  # of docs/
 
 

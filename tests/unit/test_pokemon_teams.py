@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from nemesis.core.errors import UserError
+from nemesis.core.progress import listening
 from nemesis.games.pokemon.teams import team_files
 from nemesis.games.pokemon.teams.team_files import read_teams
 from nemesis.games.pokemon.teams.team_sets import load_team_set, shipped_sets, shuffled, validate_teams
@@ -275,7 +276,10 @@ def test_teams_are_validated_in_parts_and_results_are_cached(tmp_path):
 
     file = tmp_path / "set.packed"
     file.write_text("\n".join(many(450)))
-    first = validate_teams("gen1ou", file, counting)
+    reported = []
+    with listening(reported.append):
+        first = validate_teams("gen1ou", file, counting)
+    assert list(map(str, reported)) == [f"Checking teams: {done} of 450" for done in (0, 200, 400)]
     assert sizes == [200, 200, 50]
     assert validate_teams("gen1ou", file, counting) == first
     assert sizes == [200, 200, 50]

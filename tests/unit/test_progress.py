@@ -1,6 +1,7 @@
 """A person who waits sees what is going on, and how far it is."""
 
 import io
+import json
 import logging
 import re
 import time
@@ -192,6 +193,7 @@ def test_the_time_left_counts_updates_evaluations_and_checkpoints(monkeypatch: p
     config = RunConfig.model_validate(settings | intervals)
     clock, display = Clock(), _Shown()
     reports = Reporter(display, clock, config, 0, 0, tmp_path / "metrics.jsonl")
+    saves = 0
 
     def evaluate(update: int) -> None:
         nonlocal now
@@ -200,9 +202,10 @@ def test_the_time_left_counts_updates_evaluations_and_checkpoints(monkeypatch: p
         reports.evaluated(update, {"nash_conv": 1.0})
 
     def save() -> None:
-        nonlocal now
+        nonlocal now, saves
         now += 5
         clock.save += 5
+        saves += 1
 
     evaluate(0)
     save()
@@ -212,7 +215,7 @@ def test_the_time_left_counts_updates_evaluations_and_checkpoints(monkeypatch: p
         clock.learn += 2
         if update % 20 == 0:
             evaluate(update)
-        reports.report(update, 10 * update, {"learner/skipped_steps": 0.0})
+        reports.report(update, 10 * update, {"learner/skipped_steps": 0.0}, saves)
         moments.append(now)
         if update % 30 == 0 or update == 100:
             save()
@@ -233,7 +236,7 @@ def test_a_slow_first_update_does_not_count_for_the_time_left(monkeypatch: pytes
     reports = Reporter(display, Clock(learn=1.0), config, 0, 0, tmp_path / "metrics.jsonl")
     for update, seconds in enumerate((60, 2, 2, 2), start=1):
         now += seconds
-        reports.report(update, 10 * update, {"learner/skipped_steps": 0.0})
+        reports.report(update, 10 * update, {"learner/skipped_steps": 0.0}, 0)
     assert display.left == pytest.approx([99 * 60, 98 * 2, 97 * 2, 96 * 2])
 
 
@@ -251,7 +254,7 @@ def test_first_matches_are_expected_to_take_longer_than_later_ones(monkeypatch: 
             reports.evaluated(update, {"win_rate_against_random": 0.5, "matches_against_random": 100.0})
         now += 2
         if update:
-            reports.report(update, 10 * update, {"learner/skipped_steps": 0.0})
+            reports.report(update, 10 * update, {"learner/skipped_steps": 0.0}, 0)
     assert display.left[9] == pytest.approx(30 * 2 + 2 * 30)  # at update 10: two more, of 0.6 × 50 s each
     assert display.left[29] == pytest.approx(10 * 2 + 10)
 
@@ -261,9 +264,9 @@ def test_only_rewards_are_shown_as_rewards(tmp_path: Path):
     display = _Shown()
     reports = Reporter(display, Clock(learn=1.0), config, 0, 0, tmp_path / "metrics.jsonl")
     others = {"learner/skipped_steps": 0.0, "collection/decisions": 64.0, "reward_frequency/touch": 0.5}
-    reports.report(1, 64, others)
+    reports.report(1, 64, others, 0)
     assert display.rewards == {}
-    reports.report(2, 128, {**others, "reward/touch": -0.1, "reward_size/touch": 0.3})
+    reports.report(2, 128, {**others, "reward/touch": -0.1, "reward_size/touch": 0.3}, 0)
     assert display.rewards == {"touch": (-0.1, 0.3)}
 
 
@@ -277,8 +280,33 @@ def test_a_resumed_run_knows_how_long_its_evaluations_took(monkeypatch: pytest.M
     reports = Reporter(display, Clock(), RunConfig.model_validate(settings), 41, 410, metrics)
     for update in range(42, 60):
         now += 2
-        reports.report(update, 10 * update, {"learner/skipped_steps": 0.0})
+        reports.report(update, 10 * update, {"learner/skipped_steps": 0.0}, 0)
     assert display.left[-1] == pytest.approx(41 * 2 + 3 * 30)
+
+
+def test_the_time_left_counts_checkpoints_by_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """A run of 200 updates of 10 s, and a checkpoint of 6 s every 2 minutes; it is resumed after the first half."""
+    now = 1000.0
+    monkeypatch.setattr(reporter, "perf_counter", lambda: now)
+    checkpoints = {"interval": 1000, "minutes": 2}
+    config = RunConfig.model_validate({"game": "openspiel:kuhn_poker", "updates": 200, "checkpoints": checkpoints})
+    metrics = tmp_path / "metrics.jsonl"
+    clock, display, saves = Clock(), _Shown(), 0
+    reports = Reporter(display, clock, config, 0, 0, metrics)
+    for update in range(1, 101):
+        now += 10
+        clock.learn += 10
+        rates = reports.report(update, update, {"learner/skipped_steps": 0.0}, saves)
+        if update % 12 == 0:
+            now += 6
+            clock.save += 6
+            saves += 1
+    assert display.left[-1] == pytest.approx(100 * 10 + 8 * 6)
+    metrics.write_text(json.dumps({"update": 100, "seconds": 1.0} | rates) + "\n")
+    reports = Reporter(display, Clock(learn=1.0), config, 100, 100, metrics)
+    now += 10
+    reports.report(101, 101, {"learner/skipped_steps": 0.0}, 0)
+    assert display.left[-1] == pytest.approx(99 * 10 + 8 * 6)
 
 
 def test_win_rates_are_shown_with_their_interval_and_matches():

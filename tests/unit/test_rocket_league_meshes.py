@@ -88,6 +88,17 @@ def test_a_damaged_mesh_is_refused_by_name(tmp_path, damage, problem):
         find_meshes(str(folder))
 
 
+def test_a_cache_that_cannot_be_written_is_said(tmp_path):
+    (tmp_path / "cache").write_text("")
+    with pytest.raises(UserError, match=r"The computed arena cannot be written to .*arena-\w+: .*\. Free or repair"):
+        find_meshes(COMPUTED)
+
+
+def test_the_computed_arena_has_the_permissions_of_a_new_folder(tmp_path):
+    (tmp_path / "new").mkdir()
+    assert find_meshes(COMPUTED).folder.stat().st_mode == (tmp_path / "new").stat().st_mode
+
+
 def test_a_wrong_path_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"rocket_league\.meshes=.*nowhere is not a folder"):
         find_meshes(str(tmp_path / "nowhere"))

@@ -191,11 +191,24 @@ def test_a_user_error_is_logged_as_its_sentence(tmp_path: Path):
     assert find_checkpoint(tmp_path).update == recorded(tmp_path)[-1] == 1
 
 
-def test_a_full_disk_is_said_and_logged(tmp_path: Path):
-    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    with disturbed(Run, "evaluate", 1, raised(full)), pytest.raises(UserError, match="cannot be written"):
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.ESTALE])
+def test_a_disk_that_cannot_be_written_is_said_and_logged(tmp_path: Path, number: int):
+    problem = OSError(number, os.strerror(number))
+    with disturbed(Run, "evaluate", 1, raised(problem)), pytest.raises(UserError, match="cannot be written"):
         train(config(), tmp_path, console())
-    assert f"Ended by an error: {tmp_path} cannot be written (No space left on device); free" in log(tmp_path)
+    assert f"Ended by an error: {tmp_path} cannot be written ({os.strerror(number)}); free" in log(tmp_path)
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.ENOENT])
+def test_a_folder_that_changes_during_a_run_is_said_and_logged(tmp_path: Path, number: int):
+    run = tmp_path / "run"
+    problem = OSError(number, os.strerror(number), str(run / "metrics.jsonl"))
+    with disturbed(Run, "evaluate", 1, raised(problem)), pytest.raises(UserError, match="cannot be written"):
+        train(config(), run, console())
+    assert f"Ended by an error: {run} cannot be written ({os.strerror(number)}); free" in log(run)
+    elsewhere = OSError(number, os.strerror(number), str(tmp_path / "other"))
+    with disturbed(Run, "evaluate", 1, raised(elsewhere)), pytest.raises(type(problem)):
+        train(config(), tmp_path / "second", console())
 
 
 def test_a_branch_may_replace_an_empty_folder_but_not_the_one_that_one_is_in(

@@ -10,7 +10,7 @@ import torch
 from duel import Duel
 from rich.console import Console
 
-from benchmarks import ablations, exploitability, faults
+from benchmarks import ablations, eta, exploitability, faults
 from benchmarks.report import MeasurementError
 from nemesis.core.config import build_config
 from nemesis.games import config as game_config
@@ -19,6 +19,7 @@ from nemesis.population.league import open_league
 from nemesis.presets import load_preset
 from nemesis.storage.policies import find_checkpoint
 from nemesis.training.config import RunConfig
+from nemesis.training.display import PlainDisplay, Progress
 from nemesis.training.loop import train
 
 torch.set_num_threads(1)
@@ -127,3 +128,28 @@ def test_the_fault_run_detects_matches_that_count_although_they_were_voided(duel
             faults._check(matches | change, hosts_lost=0)
     with pytest.raises(MeasurementError, match="not all were voided"):
         faults._check(matches, hosts_lost=matches["voided"] + 1)
+
+
+def plain_lines(updates: int, per_update: float, too_much: float = 1.0) -> list[tuple[float, str]]:
+    """The lines of a display, which shows too much time left, and when they are written; a run starts in 5 s."""
+    stream = StringIO()
+    with PlainDisplay("kuhn", updates, Console(file=stream), seconds_between_lines=0) as display:
+        for update in range(1, updates + 1):
+            left = (updates - update) * per_update * too_much
+            display.update(Progress(update, updates, 10, 1.0, 1.0, left, {}, {}, {}, [], 0))
+    about, *lines = stream.getvalue().splitlines()
+    return [(0.0, about), *((5 + per_update * update, line) for update, line in enumerate(lines, start=1))]
+
+
+def test_the_time_left_that_a_run_shows_is_compared_with_what_it_took():
+    readings = list(eta.readings_of(plain_lines(100, 60.0, too_much=1.25)))
+    rows = eta.compared(readings, took=5 + 100 * 60.0)
+    assert [row["share"] for row in rows] == [0.1, 0.25, 0.5, 0.75]
+    assert [row["took_s"] for row in rows] == [5400, 4500, 3000, 1500]
+    assert [row["error"] for row in rows] == pytest.approx([0.25] * 4)
+
+
+def test_a_run_that_shows_no_time_left_after_a_tenth_is_too_short_to_measure():
+    readings = list(eta.readings_of(plain_lines(100, 60.0)))
+    with pytest.raises(MeasurementError, match=r"after about 10% of the run"):
+        eta.compared(readings[20:], took=6005.0)

@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import socket
+import time
 import webbrowser
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -176,6 +177,20 @@ def test_the_list_and_the_pages_are_served_on_this_machine(server: MatchServer):
 def test_nothing_else_is_served(server: MatchServer, path: str):
     server.add(match())
     assert ask(server, path)[0] == 404
+
+
+def test_a_tab_that_is_closed_in_the_middle_of_a_page_prints_nothing(
+    server: MatchServer, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+):
+    server.add(match("A" * 2**25))  # more than the buffers of a connection take
+    caplog.set_level("DEBUG", "nemesis")
+    with socket.create_connection(("127.0.0.1", server.port)) as tab:
+        tab.sendall(f"GET /matches/1 HTTP/1.0\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
+        tab.recv(1)
+    while not any("broke off" in record.getMessage() for record in caplog.records):
+        time.sleep(0.01)
+    printed = capfd.readouterr()
+    assert printed.out + printed.err == ""
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,9 @@ def check(battle_format: str, /, *sources: str) -> int:
         battle_format: such as gen9ou
         sources: files or folders of teams, or names of shipped sets; the format's set by default
     """
+    from nemesis.core.progress import clear, report
+
+    report(f"Reading teams of {battle_format}")
     from nemesis.games.pokemon.formats import find_format
     from nemesis.games.pokemon.hosts.warm_hosts import WarmHosts
     from nemesis.games.pokemon.teams.team_files import TeamError
@@ -22,10 +25,12 @@ def check(battle_format: str, /, *sources: str) -> int:
         try:
             validated = validate_teams(known, source, hosts.check_teams)
         except TeamError as error:
+            clear()
             print(error)
             all_valid = False
             continue
         invalid = [each for each in validated if each.problems]
+        clear()
         print(f"{source}: {len(validated) - len(invalid)} of {len(validated)} teams are valid in {known}")
         for line in problem_lines(invalid):
             print(f"  {line}")

@@ -31,6 +31,7 @@ HOST = Path(__file__).parent / "host"
 _SOURCES = ("*.js", "*/*.js", "*.json", ".npmrc")  # what ships with the package; nothing of node_modules matches
 _MARKER = Path("node_modules", ".nemesis")  # has the hash of the lock file that was installed
 _MIN_VERSION = 20
+_INTERRUPTED = 130  # exit code, as of a process that SIGINT ended
 _INSTALL_TIMEOUT = 600
 
 NodeSource: TypeAlias = Literal["bundled", "system"]
@@ -187,6 +188,8 @@ def main() -> int:
     except UserError as error:
         print(error, file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return _INTERRUPTED
     return 0
 
 

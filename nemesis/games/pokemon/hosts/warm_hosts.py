@@ -12,6 +12,7 @@ from nemesis.core.errors import UserError
 from nemesis.core.progress import report
 from nemesis.games.pokemon.hosts.host_process import Host, HostError, Setting
 from nemesis.games.pokemon.node import NodeSource
+from nemesis.games.pokemon.teams.team_sets import CHECKING
 
 _ATTEMPTS = 3
 
@@ -47,7 +48,10 @@ class WarmHosts:
 
     def check_teams(self, battle_format: str, teams: list[str]) -> list[dict[str, Any]]:
         """Validate teams with the simulator: for each `{"packed": …}`, or `{"problems": [sentence, …]}`."""
+        new = not self._idle
         host = self._one()
+        if new:
+            report(CHECKING)  # no longer starting it
         try:
             answers: list[dict[str, Any]] = host.ask("teams", format=battle_format, teams=teams)["teams"]
         except HostError as error:

@@ -24,6 +24,7 @@ from pydantic import Field
 
 from nemesis.core.config import ConfigError, build_config
 from nemesis.core.files import cache_folder
+from nemesis.core.progress import report
 from nemesis.core.settings import Settings
 from nemesis.games.pokemon.node import HOST
 from nemesis.games.pokemon.teams.team_files import (
@@ -47,6 +48,7 @@ _Validation: TypeAlias = tuple[str | None, tuple[str, ...]]  # packed team, prob
 _SHIPPED = Path(__file__).with_name("sets")
 _MEMBER_SEPARATOR = "]"  # between the Pokémon of a packed team
 _TEAMS_PER_REQUEST = 200
+CHECKING = "Checking teams"  # what a validator reports
 _BAD_TEAMS_SHOWN = 20
 
 
@@ -243,7 +245,10 @@ def _validate(battle_format: str, teams: Sequence[WrittenTeam], validator: Valid
     answers = _read_cache(cache, len(sent))
     if answers is None:
         parts = [sent[start : start + _TEAMS_PER_REQUEST] for start in range(0, len(sent), _TEAMS_PER_REQUEST)]
-        answers = [answer for part in parts for answer in validator(battle_format, part)]
+        answers = []
+        for part in parts:
+            report(CHECKING, len(answers), len(sent))
+            answers += validator(battle_format, part)
         _write_cache(cache, answers)
     validations: dict[int, _Validation] = {**rejected, **dict(zip(indices, map(_parse_answer, answers), strict=True))}
     return [validations[index] for index in range(len(teams))]

@@ -88,15 +88,27 @@ def _computed() -> Meshes:
     files = soccar.meshes()
     digest = _hash(files)
     folder = cache_folder() / f"arena-{digest}"
-    if not folder.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
-            Path(temporary, _MODE).mkdir()
-            for name, content in files.items():
-                Path(temporary, _MODE, name).write_bytes(content)
-            with suppress(OSError):  # another process was faster
-                Path(temporary).rename(folder)
+    try:
+        if not folder.exists():
+            _write(folder, files)
+    except OSError as error:
+        raise UserError(
+            f"The computed arena cannot be written to {folder}: {error.strerror or error}. Free or repair the disk, "
+            "allow writing there, set XDG_CACHE_HOME to another folder, or name meshes by rocket_league.meshes=FOLDER."
+        ) from error
     return _read(COMPUTED, folder)
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write meshes into a new folder, in one step."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+        made = Path(temporary, "arena")  # with the permissions of a new folder, unlike a temporary one
+        (made / _MODE).mkdir(parents=True)
+        for name, content in files.items():
+            (made / _MODE / name).write_bytes(content)
+        with suppress(OSError):  # another process was faster
+            made.rename(folder)
 
 
 def _read(source: str, folder: Path) -> Meshes:
