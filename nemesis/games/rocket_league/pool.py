@@ -113,8 +113,8 @@ class RocketLeaguePool:
         self._view = build_views(state, ACTIONS[self._action])
         if self.recorder is not None:
             self.recorder.record(self._match, state)
-        reason = self._reasons()
-        if (over := np.flatnonzero(reason != _GOES_ON)).size:
+        if (reason := self._reasons()) is not None:
+            over = np.flatnonzero(reason != _GOES_ON)
             self._ended = self._results(over, reason[over])
             self._replace(over)
 
@@ -198,14 +198,17 @@ class RocketLeaguePool:
         self._history[np.arange(self.slots), self._made] = actions
         self._made += 1
 
-    def _reasons(self) -> IntArray:
-        """Return why each match (slot,) has ended, or that it goes on."""
-        tick, settings = self._state.tick, self._settings
+    def _reasons(self) -> IntArray | None:
+        """Return why each match (slot,) has ended, or that it goes on; None if all go on."""
+        tick, settings, scored = self._state.tick, self._settings, self._simulation.scored
         late = tick >= settings.match_seconds * TICKS
         late |= tick - self._touch >= settings.touch_seconds * TICKS
+        played, failed = scored[:, 0] | scored[:, 1], self._simulation.failed
+        if not (late | played | failed).any():
+            return None
         reason = np.where(late, EndReason.TIME_LIMIT, _GOES_ON)
-        reason = np.where(self._simulation.scored.any(axis=1), EndReason.PLAYED, reason)
-        return np.where(self._simulation.failed, EndReason.SIMULATOR_FAILURE, reason)
+        reason = np.where(played, EndReason.PLAYED, reason)
+        return np.where(failed, EndReason.SIMULATOR_FAILURE, reason)
 
     def _results(self, slots: IntArray, reason: IntArray) -> Results:
         """Return the results of the matches in some slots (n,) that have ended."""
