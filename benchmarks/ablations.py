@@ -2,7 +2,7 @@
 
 The base run is the preset, cut to `--updates`; each other run removes or adds one feature. The base run is also played
 with its last weights, as an ensemble of its last checkpoints, at other temperatures and with the likeliest actions
-only. Each plays the game's strongest scripted opponent and the base run, in matches with seats and teams swapped. With
+only. Each plays the game's strongest scripted player and the base run, in matches with seats and teams swapped. With
 one seed, only large effects can be told from noise.
 """
 

@@ -1,6 +1,6 @@
 """Plot how a run improved over its decisions: `python -m benchmarks.curve RUN PICTURE.svg`.
 
-Plotted is what was evaluated during the run: win rates against scripted opponents and of exploiters, or exact NashConv.
+Plotted is what was evaluated during the run: win rates against scripted players and of exploiters, or exact NashConv.
 The picture in the README is made by this command from a run of `make train`.
 """
 

@@ -119,7 +119,7 @@ def _measure(
             futures = [pool.submit(_run, *job, folder) for job in jobs]
             for number, (job, future) in enumerate(zip(jobs, futures, strict=True), start=1):
                 row = future.result()
-                last, average, seconds = row["nashconv_last"], row["nashconv_average"], row["seconds"]
+                last, average, seconds = row["nash_conv_last"], row["nash_conv_average"], row["seconds"]
                 print(
                     f"[{number}/{len(jobs)}] {job[0]} {job[1]} seed {job[2]}: last {last:.4f}, average {average:.4f}, "
                     f"{row['decisions'] / 1e6:.1f}M decisions in {seconds:.0f} s",
@@ -143,8 +143,8 @@ def _run(game: str, algorithm: str, seed: int, extra: list[str], folder: Path) -
         "seed": seed,
         "decisions": int(lines[-1]["collection/decisions"]),
         "seconds": lines[-1]["seconds"],
-        "nashconv_last": lines[-1]["evaluation/nash_conv"],
-        "nashconv_average": lines[-1]["evaluation/nash_conv_average"],
+        "nash_conv_last": lines[-1]["evaluation/nash_conv"],
+        "nash_conv_average": lines[-1]["evaluation/nash_conv_average"],
         "curve_last": [(line["update"], line["evaluation/nash_conv"]) for line in evaluated],
         "curve_average": [(line["update"], line["evaluation/nash_conv_average"]) for line in evaluated],
     }
@@ -162,8 +162,8 @@ def _summary(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             "seeds": len(group),
             "decisions": f"{mean(row['decisions'] for row in group) / 1e6:.1f}M",
             "seconds": f"{mean(row['seconds'] for row in group):.0f}",
-            "last": _mean_and_range([row["nashconv_last"] for row in group]),
-            "average": _mean_and_range([row["nashconv_average"] for row in group]),
+            "last": _mean_and_range([row["nash_conv_last"] for row in group]),
+            "average": _mean_and_range([row["nash_conv_average"] for row in group]),
             "goal": f"{GOALS[game]:.2f}",
             "curve_of_last": _curve(group, "curve_last"),
             "curve_of_average": _curve(group, "curve_average"),

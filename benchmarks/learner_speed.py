@@ -1,14 +1,14 @@
 """How fast a policy of about a million parameters with an LSTM plays and learns, compared to two peers.
 
-Plain torch code, written by hand for this one case (plain_torch.py), is the limit:
+Plain torch code, written by hand for this one case (peers/plain_torch.py), is the limit:
   inference   decisions go from arrays through the network to sampled actions, with the memory of every seat kept
   update      one epoch over episodes of 20 to 40 decisions, cut into sequences of 16, by PPO and by R-NaD
 Learners have their default settings. Both sides start from the same weights, data and random numbers. They must choose
 the same actions and have the same weights after their first update, or the benchmark fails.
 
-RecurrentPPO of stable-baselines3-contrib (stable_baselines.py) is compared by the whole loop of playing and learning,
-on Leduc poker, with the same encoder, LSTM and heads (except for our layer norms), matches in flight, decisions per
-update, minibatches and epochs. What differs, since each library is used as intended:
+RecurrentPPO of stable-baselines3-contrib (peers/stable_baselines.py) is compared by the whole loop of playing and
+learning, on Leduc poker, with the same encoder, LSTM and heads (except for our layer norms), matches in flight,
+decisions per update, minibatches and epochs. What differs, since each library is used as intended:
   - Our network plays both seats. The peer's plays one, against a random opponent that needs no network.
   - We mask illegal actions. The peer cannot, and its environment replaces them.
   - Our value loss trains the LSTM. The peer's does not: its gradient stops at the shared LSTM. That saves the peer
@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from benchmarks.plain_torch import PlainLearner, PlainPlayer, PlainPolicy
+from benchmarks.peers.plain_torch import PlainLearner, PlainPlayer, PlainPolicy
 from benchmarks.report import MeasurementError, Row, option_parser, print_table, run, write_json
 from nemesis.core.game import SIDES, Decisions, Game, GameSpec
 from nemesis.core.masks import pack_mask, unpack_mask
@@ -223,7 +223,7 @@ def _row(measure: str, ours: list[float], peer: list[float]) -> Row:
 
 def _recurrent_ppo(seed: int) -> "RecurrentPPO":
     try:
-        from benchmarks.stable_baselines import recurrent_ppo  # noqa: PLC0415 (optional)
+        from benchmarks.peers.stable_baselines import recurrent_ppo  # noqa: PLC0415 (optional)
     except ModuleNotFoundError as error:
         raise MeasurementError(
             f"RecurrentPPO is missing ({error}). Install it with: pip install --editable '.[benchmarks]'"

@@ -67,7 +67,7 @@ def _record(path: Path, quick: bool, seed: int) -> Path:
     entrants = open_entrants(PLAYERS, GAME, ())
     console = Console()
     card = collect(entrants, path, matches=QUICK_RECORDED if quick else RECORDED, seed=seed, report=console.print)
-    console.print(f"{card.summary.total.decisions:,} decisions of {card.summary.total.battles:,} battles.")
+    console.print(f"{card.summary.total.decisions:,} decisions of {card.summary.total.matches:,} matches.")
     return path
 
 

@@ -1,7 +1,7 @@
 """How fast Pokémon battles are played at random, compared to poke-env and to the simulator alone.
 
 Each side uses the whole machine, the same teams and uniformly random legal actions:
-  poke-env    0.16.1 on a local Showdown server of the same npm package (pokemon_peer.py); the fastest of several
+  poke-env    0.16.1 on a local Showdown server of the same npm package (peers/pokemon_peer.py); the fastest of several
               settings counts; battles are tracked, but no observation is built
   nemesis     our match pool with one or two hosts, the faster counts; every decision reaches Python as rows of
               arrays: the view record and the legal mask
@@ -28,7 +28,7 @@ import numpy.typing as npt
 import torch
 
 from benchmarks.memory import resident
-from benchmarks.pokemon_peer import SETTINGS, Speed, poke_env_speed
+from benchmarks.peers.pokemon_peer import SETTINGS, Speed, poke_env_speed
 from benchmarks.report import (
     MeasurementError,
     Row,

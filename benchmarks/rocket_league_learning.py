@@ -6,7 +6,7 @@
 
 Runs are compared at equal numbers of decisions. A minute is one of the match, not of the clock on the wall; touches are
 decisions with a touch, per car; goals are per match, of both sides. Last, the policy of each run plays new matches
-against the strongest scripted opponent, by which it is rated.
+against the strongest scripted player, by which it is rated.
 """
 
 from dataclasses import dataclass
@@ -107,7 +107,7 @@ def _rows(curve: Curve) -> list[Row]:
 
 
 def _strength(path: Path, opponent: str, matches: int, seed: int) -> Row:
-    """Return how the averaged weights of a run do in new matches, on the scale of the scripted opponents."""
+    """Return how the averaged weights of a run do in new matches, on the scale of the scripted players."""
     progress(f"{path.name}: {matches} matches against {opponent} …")
     strength = evaluate(open_subject(path, matches, [opponent]), seed).average
     if not isinstance(strength, AgainstOpponents) or not strength.scores[opponent].matches:

@@ -2,10 +2,10 @@
 
 Environments, on one core, in agent-steps (decisions of one car) per CPU second, with random play from kick-offs:
   rocketsim   arenas that are stepped with controls, and nothing else: the limit
-  rlgym       RLGym 2.0.1's environment (rlgym_environment.py): default observation, combined reward
+  rlgym       RLGym 2.0.1's environment (peers/rlgym_environment.py): default observation, combined reward
   nemesis     our match pool, with views and dense rewards
 Whole loops, simulation, inference and learning together, on the whole machine, in agent-steps per second of wall time:
-  rlgym       the same network and the same PPO on RLGym's environment (rlgym_trainer.py); the fastest of several
+  rlgym       the same network and the same PPO on RLGym's environment (peers/rlgym_trainer.py); the fastest of several
               settings counts
   nemesis     a run as `nemesis train` makes it, in one process or with actors beside the learner; the faster counts
   rlgym-ppo   with `--peer PATH`, a folder with that package: its own network and PPO of about the same size
@@ -26,6 +26,8 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
+from benchmarks.peers.rlgym_environment import ACTION_REPEAT, TOUCH_SECONDS, check_installed, make_environment
+from benchmarks.peers.rlgym_loops import Loop, OurLoop, PeerLoop, PeerSetting, loop_config, rlgym_ppo_speed
 from benchmarks.report import (
     MeasurementError,
     Row,
@@ -36,8 +38,6 @@ from benchmarks.report import (
     warn_if_busy,
     write_figures,
 )
-from benchmarks.rlgym_environment import ACTION_REPEAT, TOUCH_SECONDS, check_installed, make_environment
-from benchmarks.rlgym_loops import Loop, OurLoop, PeerLoop, PeerSetting, loop_config, rlgym_ppo_speed
 from nemesis.core.game import SIDES
 from nemesis.games.rocket_league.actions import ACTIONS
 from nemesis.games.rocket_league.arena.meshes import find_meshes, use_meshes

@@ -4,7 +4,7 @@ Both sides have the whole machine, the same teams, the same network and the same
 size:
   nemesis     a run as `nemesis train` makes it, in one process or with an actor beside the learner; the faster counts
   poke-env    0.16.1 on a local Showdown server of the same npm package: all waiting battles are decided in one call,
-              and PPO learns from finished ones (poke_env_trainer.py); the fastest of several settings counts
+              and PPO learns from finished ones (peers/poke_env_trainer.py); the fastest of several settings counts
 A decision is one answer of one seat to one request. Both sides learn only from battles that ended. `learner_waits` is
 the share of wall time in which our learner had nothing to learn from. `--no-peer` measures our side alone.
 """
@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.pokemon_peer import Setting, peer_rates
+from benchmarks.peers.pokemon_peer import Setting, peer_rates
 from benchmarks.pokemon_speed import format_teams
 from benchmarks.report import (
     MeasurementError,
@@ -129,7 +129,7 @@ def _peer_figures(battle_format: str, budget: Budget, seed: int) -> dict[str, An
         file = Path(folder) / "config.json"
         file.write_text(loop_config(battle_format, 0, budget, seed).model_dump_json(), encoding="utf-8")
         rates = peer_rates(
-            "benchmarks.poke_env_trainer",
+            "benchmarks.peers.poke_env_trainer",
             [battle_format, str(file)],
             format_teams(battle_format),
             SETTINGS,
@@ -151,11 +151,11 @@ def _loop_speed(config: RunConfig, budget: Budget) -> LoopSpeed:
     torch.set_num_threads(1)
     with closing(Run(config, Path("unused"))) as training:  # nothing is saved
         _step_for(training, budget.warm_up)
-        decisions, matches = training.source.counts.decisions, training.source.counts.matches
+        decisions, matches = training.counts.decisions, training.counts.matches
         waited, update, started = training.clock.wait, training.update, time.monotonic()
         _step_for(training, budget.seconds)
         elapsed = time.monotonic() - started
-        counts, clock = training.source.counts, training.clock
+        counts, clock = training.counts, training.clock
         return LoopSpeed(
             decisions=(counts.decisions - decisions) / elapsed,
             battles=(counts.matches - matches) / elapsed,

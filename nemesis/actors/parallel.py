@@ -112,6 +112,10 @@ class ParallelSource:
         return self._inference.pid if self._inference else None
 
     @property
+    def decisions(self) -> int:
+        return self.counts.decisions
+
+    @property
     def metrics(self) -> dict[str, float]:
         return {}
 
@@ -125,7 +129,11 @@ class ParallelSource:
     def publish(self, name: str, policy: Policy, version: int) -> None:
         self._weights[name].publish(policy, version)
 
+    def batch(self, stop: Stop = never) -> Experience:
+        return self.collect(self._settings.collection.decisions, stop)
+
     def collect(self, decisions: int, stop: Stop = never) -> Experience:
+        """Return at least so many decisions of the main learner."""
         if not self._actors:
             report("Starting the actors", 0, self._settings.collection.actors)
             self._start()

@@ -66,7 +66,7 @@ def evaluate(
             of their game family; and settings of the game as FAMILY.KEY=VALUE
         game: FAMILY:GAME, if no run or policy determines it
         matches: number of matches per pair; by default the run's evaluation.matches, or 400 with several players
-        opponent: scripted opponents of a single player, may be repeated; by default the run's evaluation.opponents
+        opponent: scripted players of a single player, may be repeated; by default the run's evaluation.opponents
         replays: number of matches to save, to watch them, against the strongest opponent or per pair
         folder: folder of the saved matches of pairs, by default replays; those of a single run are saved in its own
         temperature: of the policies' sampling, with several players; 0 plays the most likely action. Unless this or
@@ -141,7 +141,7 @@ def _open_entrants(
     opponents: Sequence[str],
     options: "PlayOptions",
 ) -> "Entrants":
-    """Open the entrants; a single policy file plays against the game's scripted opponents."""
+    """Open the entrants; a single policy file plays against the game's scripted players."""
     from nemesis.evaluation.entrants import open_entrants
     from nemesis.play.scripted import opponent_names
 

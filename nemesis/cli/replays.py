@@ -40,8 +40,8 @@ def import_replays(
         out: folder of the dataset
         format: game of the family to import; by default that of the first replay
         family: game family, if several have replays
-        add: continue an existing dataset, finished or not; battles that it already has are not read again
-        keep_unfinished: also use battles that ended by forfeit or timer
+        add: continue an existing dataset, finished or not; matches that it already has are not read again
+        keep_unfinished: also use matches that ended by forfeit or timer
         imputation: impute unrevealed parts of teams from usage statistics; they are marked as guessed either way
         processes: number of processes that read; by default the number of cores
         json: also write the results to this file
@@ -72,11 +72,11 @@ def import_replays(
 
 
 def _report(share: float, so_far: "ImportReport") -> None:
-    """Report how many battles were read; how many there are follows from the share of the files."""
+    """Report how many matches were read; how many there are follows from the share of the files."""
     if not so_far.read:
         report("Counting usage, % of the work", round(100 * share), 100)
     elif share:
-        report("Importing battles", so_far.read, round(so_far.read / share))
+        report("Importing matches", so_far.read, round(so_far.read / share))
 
 
 def _print(result: "ImportReport") -> None:
@@ -84,12 +84,12 @@ def _print(result: "ImportReport") -> None:
 
     # Tables in a pipe or a file need not fit a terminal.
     console = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
-    battles = [("read", result.read, ""), ("used", result.used, "")]
+    matches = [("read", result.read, ""), ("used", result.used, "")]
     if result.already:
-        battles.append(("already in the dataset", result.already, ""))
+        matches.append(("already in the dataset", result.already, ""))
     dropped = result.dropped.most_common()
-    battles += [(f"dropped: {reason}", count, result.examples[reason]) for reason, count in dropped]
-    console.print(_table(f"Replays of {result.format}", ("", "battles", "example"), battles))
+    matches += [(f"dropped: {reason}", count, result.examples[reason]) for reason, count in dropped]
+    console.print(_table(f"Replays of {result.format}", ("", "matches", "example"), matches))
     decisions = [
         ("all", result.decisions),
         ("with a known action", result.known),
@@ -106,7 +106,7 @@ def _print(result: "ImportReport") -> None:
             (f"{low} and up", count, "█" * -(-20 * count // most)) for low, count in sorted(result.ratings.items())
         ]
         console.print(_table("Ratings", ("", "seats", ""), ratings))
-    console.print(f"{result.read:,} battles in {result.seconds:.1f} s, {result.battles_per_second:,.0f}/s.")
+    console.print(f"{result.read:,} matches in {result.seconds:.1f} s, {result.matches_per_second:,.0f}/s.")
 
 
 def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str | int]]) -> "Table":

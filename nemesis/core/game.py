@@ -234,7 +234,7 @@ class Game(Protocol):
 
     @property
     def scripted(self) -> Mapping[str, Scripted]:
-        """Scripted opponents by name, from weak to strong, besides random play, which every game has."""
+        """Scripted players by name, from weak to strong, besides random play, which every game has."""
         ...
 
     def pool(self, slots: int, seed: int) -> MatchPool: ...
@@ -254,7 +254,7 @@ class AnchoredGame(Protocol):
 
     @property
     def anchors(self) -> Mapping[str, float]:
-        """The fixed Elo ratings of scripted opponents by name, random play included."""
+        """The fixed Elo ratings of scripted players by name, random play included."""
         ...
 
 

@@ -1,7 +1,8 @@
 """Legal masks, packed: one bit per action, eight actions in a byte, the first action in the highest bit.
 
 Masks stay packed from the simulator to the minibatch, in memory, in shared memory and on disk. They are unpacked where
-a network or a scripted player reads them. The bit order is the default of `numpy.packbits`, everywhere.
+a network or a scripted player reads them, and where a dataset is augmented. The bit order is the default of
+`numpy.packbits`, everywhere.
 """
 
 from typing import TypeAlias

@@ -1,4 +1,4 @@
-"""Plug-ins: code by name as `module:attribute`, for games, scripted opponents, learners, encoders and rewards.
+"""Plug-ins: code by name as `module:attribute`, for games, scripted players, learners, encoders and rewards.
 
 A name is imported when the user gives it, on the command line or in a config file. A name that stands in an opened run,
 population or policy file would run the code of that file's author, so opening one needs the user's permission.

@@ -27,7 +27,7 @@ class Augmentation:
 
     def trajectories(self, episodes: Episodes, seed: Sequence[int]) -> Trajectories:
         """Return episodes as trajectories; the seed determines how they are augmented."""
-        trajectories = episodes.trajectories(version=0)
+        trajectories = episodes.trajectories()
         if self._hide_guesses and episodes.guessed is not None:
             guessed = unpack_mask(episodes.guessed, episodes.view.shape[1])
             trajectories = replace(trajectories, view=self._without_guesses(episodes.view, guessed))

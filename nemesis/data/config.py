@@ -32,7 +32,7 @@ Weight = Annotated[float, Field(gt=0)]
 
 
 class Shares(NamedTuple):
-    """Shares of the battles that a run does not learn from."""
+    """Shares of the matches that a run does not learn from."""
 
     validation: float  # measured while it learns
     test: float = 0.0  # never read by the run
@@ -45,10 +45,10 @@ class DataConfig(Settings):
         {}, description="folders of datasets, each with its weight: its share of the decisions"
     )
     validation: float = Field(
-        0.05, ge=0, lt=1, description="share of the battles in the validation split, chosen by group id"
+        0.05, ge=0, lt=1, description="share of the matches in the validation split, chosen by group id"
     )
     test: float = Field(
-        0.0, ge=0, lt=1, description="share of the battles in the test split, which the run never reads"
+        0.0, ge=0, lt=1, description="share of the matches in the test split, which the run never reads"
     )
     validation_decisions: int = Field(
         50_000, ge=1, description="most decisions of the validation split that are used; they are kept in memory"
@@ -60,7 +60,7 @@ class DataConfig(Settings):
         description="whether guessed (imputed) numbers of views become unknown; what remains was shown later in the "
         "match, so a policy may learn to exploit that",
     )
-    any_format: bool = Field(False, description="whether battles of other formats with the same actions are allowed")
+    any_format: bool = Field(False, description="whether matches of other formats with the same actions are allowed")
 
     @property
     def shares(self) -> Shares:

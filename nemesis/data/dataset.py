@@ -201,6 +201,6 @@ def _check_fits(path: Path, card: Card, spec: GameSpec, any_format: bool) -> Non
     other = sorted(set(card.summary.formats) - {ours.format})
     if other and not any_format:
         raise DatasetError(
-            f"{path} has battles of {', '.join(other)}, and the run plays {ours.format}; allow it with "
+            f"{path} has matches of {', '.join(other)}, and the run plays {ours.format}; allow it with "
             "data.any_format=true, or name another dataset."
         )

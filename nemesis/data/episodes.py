@@ -1,7 +1,7 @@
 """Episodes as datasets store them: what each seat saw and did, and where it comes from.
 
 They are `Trajectories` without what belongs to a run (versions, memories, potentials), and with their origin: the
-battle, its format, the rating of who had the seat. A battle is one match. The episodes of its seats follow each other.
+match, its format, the rating of who had the seat. The episodes of a match follow each other.
 """
 
 from collections.abc import Sequence
@@ -36,8 +36,8 @@ class Episodes:
     guessed: Bytes | None  # (decision, byte) packed like masks: which numbers of the view are guessed (imputed)
 
     offsets: IntArray  # (episode + 1,)
-    source: Texts  # (episode,) id of the battle
-    group: Texts  # (episode,) of related battles, such as a series between the same players
+    source: Texts  # (episode,) id of the match
+    group: Texts  # (episode,) of related matches, such as a series between the same players
     format: Texts  # (episode,)
     ending: Texts  # (episode,) values of ENDINGS
     seat: npt.NDArray[np.int8]  # (episode,)
@@ -62,8 +62,8 @@ class Episodes:
         return self.action >= 0
 
     @property
-    def battle_starts(self) -> IntArray:
-        """The first episode of each battle: (battle,)."""
+    def match_starts(self) -> IntArray:
+        """The first episode of each match: (match,)."""
         return np.flatnonzero(np.append(True, self.source[1:] != self.source[:-1])) if self.count else np.zeros(0, int)
 
     def at(self, episodes: IntArray) -> "Episodes":
@@ -76,8 +76,8 @@ class Episodes:
         picked |= {name: None if (bits := getattr(self, name)) is None else bits[rows] for name in _OPTIONAL}
         return Episodes(**picked, offsets=offsets)
 
-    def trajectories(self, version: int) -> Trajectories:
-        """Return the episodes as if a policy of this version had played them."""
+    def trajectories(self) -> Trajectories:
+        """Return the episodes as learners take them; no update of the run came before any of their decisions."""
         known = self.known
         terminated = self.ending == "played"
         reward = self.reward.copy()
@@ -88,7 +88,7 @@ class Episodes:
             action=self.action.astype(np.int64),
             log_prob=self.log_prob,
             value=self.value,
-            version=np.full(self.decisions, version, dtype=np.int64),
+            version=np.zeros(self.decisions, dtype=np.int64),
             tick=self.tick.astype(np.int64),
             offsets=self.offsets,
             match=np.unique(self.source, return_inverse=True)[1],

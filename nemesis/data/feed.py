@@ -16,6 +16,7 @@ import numpy as np
 
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
+from nemesis.core.interrupts import Stop, StoppedError, never
 from nemesis.core.progress import report
 from nemesis.core.trajectory import Trajectories
 from nemesis.data.augmentation import Augmentation
@@ -81,11 +82,17 @@ class Feed:
         """The number of decisions given so far, to all processes."""
         return sum(stream.decisions for stream in self._position.streams)
 
-    def take(self) -> Trajectories:
-        """Return the next batch."""
+    def take(self, stop: Stop = never) -> Trajectories:
+        """Return the next batch; raises `StoppedError` when `stop` returns true while it is waited for."""
         if self._prefetcher is None:
             self._prefetcher = _Prefetcher(self, self._position.batches)
-        batch = self._prefetcher.take(self._report)
+
+        def on_wait() -> None:
+            self._report()
+            if stop():
+                raise StoppedError
+
+        batch = self._prefetcher.take(on_wait)
         self._position = batch.after
         return batch.trajectories
 

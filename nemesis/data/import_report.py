@@ -35,7 +35,7 @@ class ImportReport:
     seconds: float = 0.0  # since then
 
     @property
-    def battles_per_second(self) -> float:
+    def matches_per_second(self) -> float:
         return self.read / self.seconds if self.seconds else 0.0
 
     def drop(self, reason: str, location: str, message: str) -> None:
@@ -81,7 +81,7 @@ class ImportReport:
             "ratings": {str(low): count for low, count in sorted(self.ratings.items())},
             "starting_seconds": self.starting,
             "seconds": self.seconds,
-            "battles_per_second": self.battles_per_second,
+            "matches_per_second": self.matches_per_second,
         }
 
 

@@ -1,7 +1,7 @@
 """Shards: Parquet files with one row per decision.
 
-    source    string         id of the battle; the rows of a battle are together, one seat after the other
-    group     string         of related battles, such as a series of the same players; a split takes whole groups
+    source    string         id of the match; the rows of a match are together, one seat after the other
+    group     string         of related matches, such as a series of the same players; a split takes whole groups
     format    string         such as gen1ou
     ending    string         played, forfeit, timer or truncated
     seat      int8           whose decision it is, from 0; a match may have more than two seats
@@ -21,7 +21,7 @@
 
 The footer has JSON under the key `nemesis`: the version of this table, the game, the version of its view record (which
 includes the vocabulary), its number of actions, a summary, and the options that the shard was made with. A row group
-holds whole battles, so each can be read alone. Every page has a checksum.
+holds whole matches, so each can be read alone. Every page has a checksum.
 """
 
 import json
@@ -137,7 +137,7 @@ class ShardFile:
         self.summary = Summary()
 
     def write(self, episodes: Episodes) -> None:
-        """Add whole battles as one row group."""
+        """Add whole matches as one row group."""
         self._writer.write_table(_table(episodes, self._schema), row_group_size=max(episodes.decisions, 1))
         self.summary = self.summary.plus(Summary.of(episodes))
 
@@ -171,7 +171,7 @@ class Shard:
             raise _damaged(self.path, error) from error
 
     def sources(self) -> set[str]:
-        """Return the ids of its battles."""
+        """Return the ids of its matches."""
         try:
             with self._open() as file:
                 column = file.read(columns=["source"], use_threads=False).column("source")

@@ -1,6 +1,6 @@
 """The training, validation and test splits of datasets.
 
-A split takes whole groups of battles, because battles of a series have the same players and teams. The split of a group
+A split takes whole groups of matches, because matches of a series have the same players and teams. The split of a group
 follows from its id alone. It is the same in every dataset, and stays the same when a dataset grows.
 """
 

@@ -69,7 +69,7 @@ class Stream:
                 empty = 0 if len(self._order) else empty + 1
                 if empty > len(self._windows_of(self.position.epoch)):
                     raise DatasetError(
-                        f"All battles of {self._dataset.path} are in the validation or test split; set a smaller "
+                        f"All matches of {self._dataset.path} are in the validation or test split; set a smaller "
                         "data.validation or data.test."
                     )
                 self._enter(*self._next_window())

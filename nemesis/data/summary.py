@@ -3,8 +3,10 @@
 import math
 from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+from pydantic import model_validator
 
 from nemesis.core.settings import Settings
 from nemesis.data.episodes import Episodes
@@ -15,7 +17,7 @@ _RATING_STEP = 100
 class Tally(Settings):
     """Counts of one format."""
 
-    battles: int = 0
+    matches: int = 0
     episodes: int = 0
     decisions: int = 0
     known: int = 0  # decisions whose action is known
@@ -24,6 +26,14 @@ class Tally(Settings):
     draws: int = 0
     losses: int = 0
     rated: int = 0  # episodes
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_earlier_versions(cls, counts: Any) -> Any:
+        """Read `battles`, as cards of Nemesis before 0.3 call the matches."""
+        if not isinstance(counts, Mapping) or "battles" not in counts:
+            return counts
+        return {"matches" if name == "battles" else name: count for name, count in counts.items()}
 
     def plus(self, other: "Tally") -> "Tally":
         own, theirs = self.model_dump(), other.model_dump()
@@ -45,14 +55,14 @@ class Summary(Settings):
             np.add.reduceat(rows, episodes.offsets[:-1], dtype=int) if episodes.count else lengths
             for rows in (episodes.known, narrowed)
         )
-        first_of_battle = np.isin(np.arange(episodes.count), episodes.battle_starts)
+        first_of_match = np.isin(np.arange(episodes.count), episodes.match_starts)
         rated = np.isfinite(episodes.rating)
         formats = {}
         for name in np.unique(episodes.format).tolist():
             own = episodes.format == name
             result = episodes.result[own]
             formats[name] = Tally(
-                battles=int(first_of_battle[own].sum()),
+                matches=int(first_of_match[own].sum()),
                 episodes=int(own.sum()),
                 decisions=int(lengths[own].sum()),
                 known=int(known[own].sum()),

@@ -34,7 +34,7 @@ def read_split(config: DataConfig, game: Game, split: Split = "validation") -> l
             found += batch.decisions
             parts.append(augmentation.trajectories(batch, (_SEED, number, len(parts))))
     if not parts:
-        raise DatasetError(f"No battle of data.sources is in the {split} split; set a larger data.{split}.")
+        raise DatasetError(f"No match of data.sources is in the {split} split; set a larger data.{split}.")
     return parts
 
 

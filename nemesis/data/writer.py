@@ -78,7 +78,7 @@ class DatasetWriter:
         return stored + self._written + self._pending_decisions
 
     def append(self, episodes: Episodes) -> None:
-        """Add battles, each with all of its seats. Their ids are added to `sources`; none may be there already."""
+        """Add matches, each with all of its seats. Their ids are added to `sources`; none may be there already."""
         if not episodes.count:
             return
         self._check(episodes)
@@ -105,7 +105,7 @@ class DatasetWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if isinstance(error, KeyboardInterrupt):
-            self._end_shard()  # keeps the complete battles
+            self._end_shard()  # keeps the complete matches
         if self._open is not None:
             self._open.abandon()
             self._open = None
@@ -136,11 +136,11 @@ class DatasetWriter:
                 raise ValueError("A possible action is not legal under its mask.")
             if episodes.possible[episodes.known].any():
                 raise ValueError("A decision has both a known action and possible ones.")
-        new = episodes.source[episodes.battle_starts].tolist()
+        new = episodes.source[episodes.match_starts].tolist()
         if len(set(new)) < len(new) or not self.sources.isdisjoint(new):
             seen: set[str] = set(self.sources)
             twice = next(source for source in new if source in seen or seen.add(source))  # type: ignore[func-returns-value]
-            raise DatasetError(f"The battle {twice} is already in {self.path}, or was given twice.")
+            raise DatasetError(f"The match {twice} is already in {self.path}, or was given twice.")
         self.sources.update(new)
 
     def _checked(self, file: Path) -> Shard:
@@ -195,9 +195,9 @@ class DatasetWriter:
 
 
 def _portions(episodes: Episodes, limit: int) -> list[Episodes]:
-    """Cut episodes into parts of whole battles, of at most so many decisions or of one battle that has more."""
-    starts = np.append(episodes.battle_starts, episodes.count)
-    rows = episodes.offsets[starts]  # first rows of battles
+    """Cut episodes into parts of whole matches, of at most so many decisions or of one match that has more."""
+    starts = np.append(episodes.match_starts, episodes.count)
+    rows = episodes.offsets[starts]  # first rows of matches
     parts, first = [], 0
     while first < len(starts) - 1:
         last = max(int(np.searchsorted(rows, rows[first] + limit, side="right")) - 1, first + 1)

@@ -68,7 +68,7 @@ def gymnasium_env(
 
     Args:
         game: a name such as `openspiel:leduc_poker`, or a game.
-        opponent: `random`, a scripted opponent of the game, a policy (file, checkpoint, run or `shipped:NAME`), or a
+        opponent: `random`, a scripted player of the game, a policy (file, checkpoint, run or `shipped:NAME`), or a
             player.
         seat: the seat of the agent; None gives it seats 0 and 1 in turn, match by match.
         illegal_action: what an action outside the mask does (`IllegalAction`).

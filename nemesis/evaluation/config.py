@@ -17,7 +17,7 @@ class EvaluationConfig(Settings):
     opponents: Names | None = Field(
         None,
         min_length=1,
-        description="scripted opponents, such as random, or module:attribute; null takes all that the game has",
+        description="scripted players, such as random, or module:attribute; null takes all that the game has",
     )
     anchors: dict[str, float] = Field(
         {},

@@ -1,4 +1,4 @@
-"""Records matches of all pairs of players, or of one player against itself, into a dataset."""
+"""Collects a dataset: plays matches of all pairs of players, or of one player against itself, and writes them."""
 
 import re
 from collections.abc import Callable
@@ -10,8 +10,8 @@ from nemesis.data.dataset import Card
 from nemesis.data.writer import DatasetWriter, check_folder
 from nemesis.evaluation.entrants import Entrants
 from nemesis.evaluation.tournament import SLOTS
+from nemesis.play.dataset_recorder import DatasetRecorder
 from nemesis.play.matches import play
-from nemesis.play.recording import Recorder
 
 
 def collect(
@@ -35,7 +35,7 @@ def collect(
             one, other = (
                 entrants.open(player, SLOTS, own_seed + place) for place, player in enumerate((first, second))
             )
-            recorder = Recorder(entrants.game, writer, name, SLOTS)
+            recorder = DatasetRecorder(entrants.game, writer, name, SLOTS)
             (result,) = play(
                 entrants.game,
                 one,
@@ -45,7 +45,7 @@ def collect(
                 seed=own_seed + 2,
                 on_end=recorder.on_end,
                 on_decisions=recorder.on_decisions,
-                activity=f"Recording {first} against {second}",
+                activity=f"Playing {first} against {second}",
             )
             recorder.flush()
             report(f"{first} against {second}: {result.summary()}")

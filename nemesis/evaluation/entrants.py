@@ -4,8 +4,6 @@ An entrant is a policy (a run, a checkpoint, a policy file, shipped:NAME), a scr
 function as module:attribute, or a player over a server. A game family registers the latter with a name prefix.
 """
 
-# ruff: noqa: PLC0415 (torch is slow to import, and much can be refused without it)
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,10 +16,10 @@ from nemesis.core.game import Game
 from nemesis.core.plugins import ImportPermission
 from nemesis.games.config import GameConfig, is_technical
 from nemesis.play.matches import Score
+from nemesis.play.named_players import check_scripted, is_policy, open_player
 from nemesis.play.play_options import PlayOptions
 from nemesis.play.players import Player
-from nemesis.play.scripted import open_opponent, opponent_names
-from nemesis.storage.policies import DEFAULT_WEIGHTS, SHIPPED, SavedPolicy, find_policy, last_policies, policy_path
+from nemesis.storage.policies import DEFAULT_WEIGHTS, SavedPolicy, find_policy, last_policies, policy_path
 
 
 class RemotePlayers(Protocol):
@@ -61,11 +59,7 @@ class Entrants:
 
     def open(self, name: str, slots: int, seed: int) -> Player:
         """Open an entrant as a player in this process, for a pool with `slots` slots."""
-        if is_policy(name):
-            from nemesis.play.policy_players import open_policy_player
-
-            return open_policy_player(policy_path(name), self.game, slots, seed, self.options)
-        return open_opponent(self.game, name, seed)
+        return open_player(self.game, name, slots, seed, self.options)
 
 
 def open_entrants(
@@ -101,13 +95,8 @@ def open_entrants(
         if remote := _remote(name, remote_players):
             remote.check(opened, name)
         elif not is_policy(name):
-            _check_scripted(opened, name)
+            check_scripted(opened, name)
     return Entrants(opened, names, options, remote_players)
-
-
-def is_policy(name: str) -> bool:
-    """Return whether a name refers to a policy: it exists on disk, or looks like a path."""
-    return name.startswith(SHIPPED) or "/" in name or Path(name).exists()
 
 
 def _check_options(options: PlayOptions, policies: Sequence[SavedPolicy]) -> None:
@@ -171,10 +160,3 @@ def _differences(ours: Mapping[str, Any], theirs: Mapping[str, Any], above: str 
 
 def _remote(name: str, remote_players: Sequence[RemotePlayers]) -> RemotePlayers | None:
     return next((remote for remote in remote_players if name.startswith(remote.prefix)), None)
-
-
-def _check_scripted(game: Game, name: str) -> None:
-    try:
-        opponent_names(game, (name,))
-    except UserError as error:
-        raise UserError(f"{error} There is no run, checkpoint or policy file of that name either.") from None

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, TypeVar
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
 from nemesis.core.progress import report
-from nemesis.evaluation.entrants import is_policy
 from nemesis.evaluation.replays import POLICY, ReplaySaver, SavedReplay
 from nemesis.games.config import GameConfig
 from nemesis.play.matches import play
+from nemesis.play.named_players import check_player, open_player
 from nemesis.play.play_options import PlayOptions
 from nemesis.play.players import Player
-from nemesis.play.scripted import open_opponent, opponent_names
 from nemesis.storage.checkpoints import CheckpointError, FormatError, newest_update
-from nemesis.storage.policies import SavedPolicy, find_policy, policy_path
+from nemesis.storage.policies import SavedPolicy, find_policy
 from nemesis.storage.run_directory import RunDirectory
 
 if TYPE_CHECKING:
@@ -72,12 +71,8 @@ class NewestMatches:
         if newest_update(self._root) is None:
             raise UserError(f"{run} has no checkpoint yet; watch it when the run has saved one.")
         game = self._open_game(_attempt(self._find))
-        if options.opponent is None:
-            return
-        if is_policy(options.opponent):
-            find_policy(options.opponent, allow_imports=options.play.allow_imports).check(game)
-        else:
-            opponent_names(game, (options.opponent,))
+        if options.opponent is not None:
+            check_player(game, options.opponent, options.play.allow_imports)
 
     def play(self, on_save: Callable[[WatchedMatch], None]) -> int | None:
         """Play matches of the newest checkpoint; returns its update, or None if there is none since the last call."""
@@ -142,11 +137,7 @@ class NewestMatches:
         name, options = self._options.opponent, self._options
         if name is None:
             return self._player(saved, game, policy, seed)
-        if is_policy(name):
-            from nemesis.play.policy_players import open_policy_player
-
-            return open_policy_player(policy_path(name), game, options.matches, seed, options.play)
-        return open_opponent(game, name, seed)
+        return open_player(game, name, options.matches, seed, options.play)
 
 
 def _attempt(read: Callable[[], _Read]) -> _Read:

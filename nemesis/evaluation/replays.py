@@ -1,4 +1,4 @@
-"""Saved matches: matches of a policy, written as files that a person can watch."""
+"""Saves replays: matches of a policy, written as files that a person can watch."""
 
 # ruff: noqa: PLC0415 (torch is slow to import, and tournaments need none of it here before they start)
 
@@ -46,7 +46,7 @@ def new_folder(folder: Path) -> Path:
 
 
 class ReplaySaver:
-    """Saves the first counted matches of `play`, in a new folder; its `on_end` is for recorded matches of the game."""
+    """Saves the first scored matches of `play`, in a new folder; its `on_end` is for recorded matches of the game."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Measures the strength of a policy: exact NashConv for small games, else matches against scripted opponents."""
+"""Measures the strength of a policy: exact NashConv for small games, else matches against scripted players."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,12 +38,12 @@ class NashConv:
         ]
 
     def as_json(self) -> dict[str, Any]:
-        return {"nashconv": self.value}
+        return {"nash_conv": self.value}
 
 
 @dataclass(frozen=True, slots=True)
 class AgainstOpponents:
-    """The scores of a policy against scripted opponents, and its rating if some of them are anchors."""
+    """The scores of a policy against scripted players, and its rating if some of them are anchors."""
 
     scores: Mapping[str, Score]
     rating: Rating | None = None

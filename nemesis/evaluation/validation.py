@@ -52,7 +52,7 @@ class Validation:
     decisions: dict[str, int]  # of each kind, with a known action
     brier_error: float
     calibration: list[CalibrationBin] = field(repr=False)
-    battles: dict[str, tuple[FloatArray, FloatArray]] = field(repr=False)  # correct, all decisions of each, by kind
+    matches: dict[str, tuple[FloatArray, FloatArray]] = field(repr=False)  # correct, all decisions of each, by kind
 
     @property
     def calibration_error(self) -> float:
@@ -62,8 +62,8 @@ class Validation:
         return distance / total if total else math.nan
 
     def accuracy_interval(self, kind: str = ALL) -> tuple[float, float]:
-        """Return the 95 % interval of the top-1 accuracy, by a bootstrap over battles."""
-        correct, decisions = self.battles[kind]
+        """Return the 95 % interval of the top-1 accuracy, by a bootstrap over matches."""
+        correct, decisions = self.matches[kind]
         count = len(correct)
         if not count:
             return math.nan, math.nan
@@ -102,18 +102,18 @@ def validate(predict: Predictor, parts: Sequence[Trajectories], game: Game, acti
     measured: list[_Actions] = []
     probability: list[FloatArray] = []
     won: list[FloatArray] = []
-    battles = 0
+    matches = 0
     for number, part in enumerate(parts):
         report(activity, number, len(parts))
         log_probs, value = predict(part)
-        measured.append(_measure_actions(part, log_probs, game, battles))
-        battles += int(part.match.max()) + 1
+        measured.append(_measure_actions(part, log_probs, game, matches))
+        matches += int(part.match.max()) + 1
         terminated = np.ones(part.episodes, np.bool_) if part.terminated is None else part.terminated
         counted = np.repeat(terminated, part.lengths)
         probability.append(np.clip((value[counted] + 1) / 2, 0, 1))
         won.append(np.repeat((part.result + 1) / 2, part.lengths)[counted])
     rank = np.concatenate([one.rank for one in measured])
-    battle = np.concatenate([one.battle for one in measured])
+    match = np.concatenate([one.match for one in measured])
     kinds = {name: np.concatenate([one.kinds[name] for one in measured]) for name in measured[0].kinds}
     kinds = {ALL: np.ones(len(rank), dtype=np.bool_)} | {name: own for name, own in kinds.items() if own.any()}
     predicted, observed = np.concatenate(probability), np.concatenate(won)
@@ -123,7 +123,7 @@ def validate(predict: Predictor, parts: Sequence[Trajectories], game: Game, acti
         decisions={name: int(own.sum()) for name, own in kinds.items()},
         brier_error=_mean(np.square(predicted - observed)),
         calibration=_calibration(predicted, observed),
-        battles={name: _by_battle(rank[own] == 0, battle[own]) for name, own in kinds.items()},
+        matches={name: _by_match(rank[own] == 0, match[own]) for name, own in kinds.items()},
     )
 
 
@@ -132,11 +132,11 @@ class _Actions(NamedTuple):
 
     rank: IntArray  # (n,) number of actions with a higher probability
     loss: npt.NDArray[np.float64]  # (n,)
-    battle: IntArray  # (n,)
+    match: IntArray  # (n,)
     kinds: dict[str, BoolArray]  # each (n,)
 
 
-def _measure_actions(part: Trajectories, log_probs: FloatArray, game: Game, first_battle: int) -> _Actions:
+def _measure_actions(part: Trajectories, log_probs: FloatArray, game: Game, first_match: int) -> _Actions:
     legal = unpack_mask(part.mask, game.spec.actions)
     choice = legal.sum(axis=1) > 1
     rows = np.flatnonzero(choice if part.known is None else choice & part.known)
@@ -145,7 +145,7 @@ def _measure_actions(part: Trajectories, log_probs: FloatArray, game: Game, firs
     return _Actions(
         rank=(scores > chosen[:, None]).sum(axis=1),
         loss=-chosen.astype(np.float64),
-        battle=first_battle + np.repeat(part.match, part.lengths)[rows],
+        match=first_match + np.repeat(part.match, part.lengths)[rows],
         kinds=dict(game.phases(part.view[rows], action)) if isinstance(game, PhasedGame) else {},
     )
 
@@ -154,9 +154,9 @@ def _mean(values: npt.NDArray[Any]) -> float:
     return float(values.mean()) if len(values) else math.nan
 
 
-def _by_battle(correct: BoolArray, battle: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return how many decisions (n,) of each battle are correct, and how many there are."""
-    _, place = np.unique(battle, return_inverse=True)
+def _by_match(correct: BoolArray, match: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return how many decisions (n,) of each match are correct, and how many there are."""
+    _, place = np.unique(match, return_inverse=True)
     return np.bincount(place, correct).astype(np.float32), np.bincount(place).astype(np.float32)
 
 

@@ -22,7 +22,7 @@ from nemesis.learners.config import PortfolioConfig
 from nemesis.learners.optimiser import frozen_copy
 from nemesis.learners.ppo import train_state
 from nemesis.learners.returns import rewards_of
-from nemesis.learners.rnad import Anchor, regularised_update
+from nemesis.learners.rnad import KLTerm, regularised_update
 from nemesis.policies.policy import Policy
 
 Rate: TypeAlias = Callable[[Sequence[Policy]], list[float]]
@@ -56,10 +56,10 @@ class Portfolio:
         now = batch.run_all(train.forward).log_probs
         distances = torch.stack([losses.kl(now, log_probs) for log_probs in reference_log_probs])
         closest = int(distances.argmin())
-        anchor = Anchor("kl_reference", config.reference_weight.at(progress), reference_log_probs[closest])
+        kl_term = KLTerm("kl_reference", config.reference_weight.at(progress), reference_log_probs[closest])
         reward = rewards_of(trajectories, config.discount)
         self._updates += 1
-        metrics = regularised_update(train, batch, trajectories, reward, [anchor], config, progress)
+        metrics = regularised_update(train, batch, trajectories, reward, [kl_term], config, progress)
         return metrics | {
             "references": float(len(reference_log_probs)),
             "closest_reference": float(closest),

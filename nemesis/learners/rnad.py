@@ -41,7 +41,7 @@ from nemesis.policies.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)
-class Anchor:
+class KLTerm:
     """A policy that the regulariser pulls toward, as its log-probabilities on a batch."""
 
     name: str
@@ -74,22 +74,22 @@ class RNaD:
             self._reference.load_state_dict(train.policy.state_dict())
         batch = to_batch(trajectories, config.sequence_length, train.policy, train.device)
         reward = rewards_of(trajectories, config.discount)
-        anchors: list[Anchor] = []
+        kl_terms: list[KLTerm] = []
         if config.form == "reference":
             log_probs = batch.run_all(self._reference).log_probs
-            anchors.append(Anchor("kl_reference", config.reference_weight.at(progress), log_probs))
+            kl_terms.append(KLTerm("kl_reference", config.reference_weight.at(progress), log_probs))
         elif config.form == "reward":
             log_probs = batch.run_all(self._reference).log_probs
             log_ratio = (batch.log_prob - losses.of_action(log_probs, batch.action)).cpu().numpy()
             reward = reward + transformation(trajectories, log_ratio) * np.float32(config.reward_weight.at(progress))
         else:
-            anchors.append(Anchor("kl_magnet", config.magnet_weight.at(progress), None))
+            kl_terms.append(KLTerm("kl_magnet", config.magnet_weight.at(progress), None))
             if (data_weight := config.data_weight.at(progress)) > 0:
-                anchors.append(Anchor("kl_data", data_weight, batch.run_all(train.forward).log_probs))
+                kl_terms.append(KLTerm("kl_data", data_weight, batch.run_all(train.forward).log_probs))
             if (average_weight := config.average_weight.at(progress)) > 0:
-                anchors.append(Anchor("kl_average", average_weight, batch.run_all(self.average).log_probs))
+                kl_terms.append(KLTerm("kl_average", average_weight, batch.run_all(self.average).log_probs))
         self._updates += 1
-        return regularised_update(train, batch, trajectories, reward, anchors, config, progress)
+        return regularised_update(train, batch, trajectories, reward, kl_terms, config, progress)
 
     def state(self) -> dict[str, Any]:
         return self._train.state() | {"reference": self._reference.state_dict(), "updates": self._updates}
@@ -105,24 +105,24 @@ def regularised_update(
     batch: Batch,
     trajectories: Trajectories,
     reward: FloatArray,
-    anchors: Sequence[Anchor],
+    kl_terms: Sequence[KLTerm],
     config: RegularisedConfig,
     progress: float,
 ) -> dict[str, float]:
-    """Minimise PPO's loss plus the weighted KL to each anchor."""
+    """Minimise PPO's loss plus the weighted KL terms."""
     targets = estimate_targets(batch, trajectories, reward, train.forward, config)
 
     def policy_loss(output: DecisionOutput) -> tuple[Tensor, Metrics]:
         log_probs = output.heads.log_probs
-        pulls = [(anchor.weight, anchor.log_probs(output, batch)) for anchor in anchors]
+        pulls = [(term.weight, term.log_probs(output, batch)) for term in kl_terms]
         with torch.set_grad_enabled(config.gradient == "surrogate"):  # with NeuRD, the KL is only a metric
-            kls = [losses.kl(log_probs, anchor_log_probs) for _, anchor_log_probs in pulls]
+            kls = [losses.kl(log_probs, pulling) for _, pulling in pulls]
         if config.gradient == "neurd":
             loss = neurd(log_probs, batch.legal(output), gains(output, batch, targets, pulls, config.probability_floor))
         else:
             loss = surrogate(output, batch, targets, config.clip)
-            loss = loss + sum(anchor.weight * kl for anchor, kl in zip(anchors, kls, strict=True))
-        return loss, {anchor.name: kl for anchor, kl in zip(anchors, kls, strict=True)}
+            loss = loss + sum(term.weight * kl for term, kl in zip(kl_terms, kls, strict=True))
+        return loss, {term.name: kl for term, kl in zip(kl_terms, kls, strict=True)}
 
     return minimise(train, batch, targets, policy_loss, config, progress)
 
@@ -141,20 +141,20 @@ def gains(
     output: DecisionOutput,
     batch: Batch,
     targets: Targets,
-    anchors: Sequence[tuple[float, Tensor]],
+    pulls: Sequence[tuple[float, Tensor]],
     probability_floor: float,
 ) -> Tensor:
-    """Return the gain of each action (n, action): its advantage where it was played, less w log(π/π_i) of each anchor.
+    """Return the gain of each action (n, action): its advantage where it was played, less w log(π/π_i) of each pull.
 
-    Anchors are given as weights and log-probabilities (n, action). An advantage is divided by the probability of the
+    Pulls are given as weights and log-probabilities (n, action). An advantage is divided by the probability of the
     action that was played, since it is observed only that often.
     """
     row = output.row
     log_probs = output.heads.log_probs.detach()
     played = targets.advantage[row] / batch.log_prob[row].exp().clamp(min=probability_floor)
     pull = torch.zeros_like(log_probs)
-    for weight, anchor_log_probs in anchors:
-        pull = pull + weight * (log_probs - anchor_log_probs)
+    for weight, pulling in pulls:
+        pull = pull + weight * (log_probs - pulling)
     return (-pull).scatter_add(-1, batch.action[row][:, None], played[:, None])
 
 

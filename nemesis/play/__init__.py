@@ -1,1 +1,1 @@
-"""Playing matches: players, pairings, the collector of experience, scored matches, recording."""
+"""Playing matches: players, pairings, the collector of experience, scored matches, datasets of matches."""

@@ -1,4 +1,4 @@
-"""Sorts decisions into episodes, for both collection and recording.
+"""Sorts decisions into episodes, for learning and for datasets.
 
 Decisions are appended in the order of play, a few arrays per `recv`. They are sorted only when episodes are taken. An
 episode is complete when its match has ended. With a segment length, longer episodes are also cut into segments of that

@@ -92,15 +92,17 @@ class ExperienceSource(Protocol):
     """Where a learner gets its batches from: matches or datasets."""
 
     @property
-    def counts(self) -> PlayCounts: ...
+    def decisions(self) -> int:
+        """Decisions that were played or read so far."""
+        ...
 
     @property
     def metrics(self) -> dict[str, float]:
         """Further metrics."""
         ...
 
-    def collect(self, decisions: int, stop: Stop = never) -> Experience:
-        """Return at least that many decisions of the main learner, and everything else that is complete.
+    def batch(self, stop: Stop = never) -> Experience:
+        """Return at least `collection.decisions` decisions of the main learner, and everything else that is complete.
 
         Raises `StoppedError` when `stop` returns true, unless an exact resume needs the rest.
         """
@@ -117,6 +119,9 @@ class ExperienceSource(Protocol):
 
 class MatchSource(ExperienceSource, Protocol):
     """A source that plays matches."""
+
+    @property
+    def counts(self) -> PlayCounts: ...
 
     @property
     def players(self) -> set[PlayerSource]:

@@ -1,4 +1,4 @@
-"""Scored matches between two players. Every counted match is played to its end, so that short ones are not favoured.
+"""Scored matches between two players. Every scored match is played to its end, so that short ones are not favoured.
 
 Matches are played in pairs. In the second of a pair, the players swap sides. If the game supports it, both matches of
 a pair have the same setup, such as the same teams.
@@ -40,7 +40,7 @@ OnEnd: TypeAlias = Callable[[MatchPool, Results], None]
 """Called with matches that have just ended, while their pool can still save replays of them."""
 
 OnDecisions: TypeAlias = Callable[[Decisions, Choices], None]
-"""Called with decisions of counted matches, and the chosen actions."""
+"""Called with decisions of scored matches, and the chosen actions."""
 
 
 def win_rate_interval(rate: float, matches: int) -> tuple[float, float]:
@@ -55,7 +55,7 @@ def win_rate_interval(rate: float, matches: int) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The score of the first of two players, over counted matches."""
+    """The score of the first of two players, over scored matches."""
 
     matches: int
     mean: float
@@ -81,7 +81,7 @@ class Score:
         if self.ended.keys() != {"played"}:
             voided += "; ended: " + ", ".join(f"{count} {reason}" for reason, count in self.ended.items())
         if not self.matches:
-            return f"no counted matches, {voided}"
+            return f"no scored matches, {voided}"
         low, high = self.win_rate_interval
         turns = f"{self.turns:.1f} turns, " if math.isfinite(self.turns) else ""
         return (
@@ -195,7 +195,7 @@ class _Lengths:
 
 
 def _answers(waiting: Decisions, asked: IntArray, players: Sequence[Player]) -> Choices:
-    """Call each player (n,) for its actions. Uncounted matches, −1, only fill the pool and get any legal action."""
+    """Call each player (n,) for its actions. Other matches, −1, only fill the pool and get any legal action."""
     unknown = np.full(len(waiting), np.nan, dtype=np.float32)
     answers = Choices(np.zeros(len(waiting), dtype=np.int64), unknown, unknown.copy())
     if (filling := np.flatnonzero(asked < 0)).size:

@@ -21,7 +21,7 @@ class PlayerSource:
     """Where a player's actions come from."""
 
     kind: Literal["learning", "frozen", "scripted"]
-    name: str  # of the learner, of the policy file, or of the scripted opponent
+    name: str  # of the learner, of the policy file, or of the scripted player
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Scripted opponents: random play, those of the game, and user functions as module:attribute."""
+"""Scripted players: random play, those of the game, and user functions as module:attribute."""
 
 from collections.abc import Mapping, Sequence
 

@@ -36,6 +36,7 @@ class SerialSource:
         clock: Clock,
     ) -> None:
         slots = settings.collection.slots
+        self._decisions = settings.collection.decisions
         self._learning = {
             name: PolicyPlayer(policy, game.spec, slots, device, seed + 1 + number)
             for number, (name, policy) in enumerate(learners.items())
@@ -58,6 +59,10 @@ class SerialSource:
         return self._collector.counts
 
     @property
+    def decisions(self) -> int:
+        return self.counts.decisions
+
+    @property
     def metrics(self) -> dict[str, float]:
         return {}
 
@@ -71,7 +76,11 @@ class SerialSource:
     def publish(self, name: str, policy: Policy, version: int) -> None:  # noqa: ARG002
         self._learning[name].version = version  # the player shares the weights of the learner
 
-    def collect(self, decisions: int, stop: Stop = never) -> Experience:  # noqa: ARG002
+    def batch(self, stop: Stop = never) -> Experience:  # noqa: ARG002
+        return self.collect(self._decisions)
+
+    def collect(self, decisions: int) -> Experience:
+        """Return at least so many decisions of the main learner."""
         return self._collector.collect(decisions)
 
     def supervise(self) -> None:

@@ -104,7 +104,7 @@ class League:
                 metrics |= self._evaluate_exploiter(update, stop)
                 changed = True
             if self._exploiters.target is None and update % self._config.exploiter.interval == 0:
-                target = average if self._config.exploiter.target == "average" else policy
+                target = average if self._config.exploiter.weights == "average" else policy
                 self._exploiters.begin(target, update)
         if changed or update % self._config.opponents.rotation == 0:
             self._register()
@@ -126,7 +126,7 @@ class League:
         self._register()
 
     def _open_cloned(self) -> list[tuple[SavedPolicy, Policy]]:
-        """Open the policies of the kind cloned; a resumed run has its own copies."""
+        """Open the policies of the category cloned; a resumed run has its own copies."""
         if (self._folder / MEMBERS / "cloned-0.safetensors").exists():
             return []
         saved = [find_policy(name, allow_imports=self._imports) for name in self._config.opponents.cloned]
@@ -162,7 +162,7 @@ class League:
             "exploiter/win_rate": result.win_rate,
             "exploiter/win_rate_low": result.low,
             "exploiter/win_rate_high": result.high,
-            "exploiter/target": float(result.update),
+            "exploiter/target_update": float(result.update),
             "exploiter/decisions": float(result.decisions),
             "exploiter/added": float(result.added),
         }

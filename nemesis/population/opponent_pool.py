@@ -26,7 +26,7 @@ FIRST_RATING = 1000.0
 _ELO_STEP = 4.0  # the K-factor: points for a win with probability 0
 _ELO_SCALE = 400.0
 _BISECTION_STEPS = 40
-_DROPPED: tuple[Category, ...] = ("past", "exploiter")  # kinds that the run creates, and may drop
+_DROPPED: tuple[Category, ...] = ("past", "exploiter")  # categories that the run creates, and may drop
 
 _SELF = PlayerSource("learning", MAIN)
 
@@ -45,7 +45,7 @@ class OpponentPool:
         self.met: dict[str, float] = {}  # member → share of the policy's matches that are against it
         self.matches = Counter(
             self=0, others=0, credited=0
-        )  # counted matches; those against dropped members are not credited
+        )  # matches that count; those against dropped members are not credited
 
     def add(self, member: Member) -> None:
         """Add a member. If there are too many, drop the weakest, but never the last of a category."""

@@ -38,8 +38,8 @@ class RunSeeds:
 
 def seeds_of(seed: int) -> RunSeeds:
     """Return the seeds that come from the one seed of a run."""
-    weights, matches, _, minibatches, ratings = map(_drawn, np.random.SeedSequence(seed).spawn(5))
-    return RunSeeds(weights, matches, minibatches, ratings)
+    children = (np.random.SeedSequence(seed, spawn_key=(child,)) for child in (0, 1, 3, 4))
+    return RunSeeds(*map(_drawn, children))
 
 
 def _drawn(sequence: np.random.SeedSequence) -> int:

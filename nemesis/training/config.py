@@ -14,20 +14,20 @@ from nemesis.evaluation.config import EvaluationConfig
 from nemesis.games.config import GameConfig, family_settings
 from nemesis.learners.config import (
     BehaviourCloningConfig,
+    LearnerConfig,
     OfflineConfig,
     PortfolioConfig,
     PPOConfig,
     RewardConfig,
     RNaDConfig,
 )
-from nemesis.learners.config import LearnerConfig as SharedLearnerConfig
 from nemesis.play.config import CollectionConfig
 from nemesis.policies.config import PolicyConfig
 from nemesis.storage.config import TrackingConfig
 from nemesis.training.curriculum_config import CurriculumConfig
 
 
-class ImportedLearnerConfig(SharedLearnerConfig):
+class ImportedLearnerConfig(LearnerConfig):
     """Settings of a learner outside the package, selected by learner.algorithm=module:attribute."""
 
     algorithm: Literal["imported"] = Field("imported", description="which learner")
@@ -37,7 +37,7 @@ class ImportedLearnerConfig(SharedLearnerConfig):
     settings: dict[str, Any] = Field({}, description="its own settings")
 
 
-LearnerConfig = Annotated[
+AnyLearnerConfig = Annotated[
     PPOConfig | RNaDConfig | PortfolioConfig | BehaviourCloningConfig | OfflineConfig | ImportedLearnerConfig,
     Field(discriminator="algorithm"),
 ]
@@ -47,7 +47,7 @@ def _imported_learner(value: Any) -> Any:
     """Accept learner.algorithm=module:attribute; settings that not all learners share go to the class."""
     if not isinstance(value, dict) or not is_import(str(value.get("algorithm", ""))):
         return value
-    shared = {name: one for name, one in value.items() if name in SharedLearnerConfig.model_fields}
+    shared = {name: one for name, one in value.items() if name in LearnerConfig.model_fields}
     own = {name: one for name, one in value.items() if name not in (*shared, "algorithm")}
     return {"algorithm": IMPORTED, "name": value["algorithm"], "settings": own, **shared}
 
@@ -56,13 +56,13 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class SharesConfig(Settings):
-    """The share of each kind of opponent among the matches that the policy learns from."""
+    """The share of each category of opponents among the matches that the policy learns from."""
 
     self: Share = Field(1.0, description="the current policy")
     cloned: Share = Field(0.0, description="policies from files, such as those of behaviour cloning")
     past: Share = Field(0.0, description="frozen copies of the policy from earlier in the run")
     exploiter: Share = Field(0.0, description="exploiters that beat it")
-    scripted: Share = Field(0.0, description="scripted opponents")
+    scripted: Share = Field(0.0, description="scripted players")
 
 
 class OpponentsConfig(Settings):
@@ -75,10 +75,10 @@ class OpponentsConfig(Settings):
         le=1,
         description="step size per update with which shares move toward opponents that the policy loses to; 0: fixed",
     )
-    floor: Share = Field(0.03, description="adaptation: minimum share of every kind whose initial share is above 0")
+    floor: Share = Field(0.03, description="adaptation: minimum share of every category whose initial share is above 0")
     least_self: Share = Field(0.35, description="adaptation: minimum share of self-play")
     sampling: Literal["uniform", "elo_weighted", "recent_weighted", "difficulty_adjusted", "prioritised"] = Field(
-        "uniform", description="how opponents of a kind are sampled"
+        "uniform", description="how opponents of a category are sampled"
     )
     elo_window: float = Field(400.0, gt=0, description="elo_weighted: maximum rating difference of opponents")
     elo_temperature: float = Field(
@@ -104,16 +104,16 @@ class OpponentsConfig(Settings):
         600.0,
         gt=0,
         description="Elo points behind the policy at which a past copy or an exploiter is dropped, except the last of "
-        "its kind; cloned and scripted members are never dropped",
+        "its category; cloned and scripted members are never dropped",
     )
     cloned: Names = Field(
-        (), description="policy files, checkpoints or runs that are used as opponents of the kind cloned"
+        (), description="policy files, checkpoints or runs that are used as opponents of the category cloned"
     )
     target: str | None = Field(
         None, description="target policy: a policy file, checkpoint or run to exploit; it is then the only opponent"
     )
     scripted: Names | None = Field(
-        None, description="scripted opponents, by name or as module:attribute; null uses all of the game"
+        None, description="scripted players, by name or as module:attribute; null uses all of the game"
     )
 
     @property
@@ -134,7 +134,7 @@ class ExploiterConfig(Settings):
     start: Literal["scratch", "cloned", "target"] = Field(
         "target", description="first weights of an exploiter: new, the first of opponents.cloned, or its target policy"
     )
-    target: Literal["average", "last"] = Field(
+    weights: Literal["average", "last"] = Field(
         "average", description="which of the policy's weights are exploited: the averaged ones, or the last"
     )
     share: float = Field(0.25, gt=0, lt=1, description="share of all matches that an exploiter gets while it learns")
@@ -174,7 +174,7 @@ class RunConfig(GameConfig):
     collection: CollectionConfig = CollectionConfig.model_construct()
     data: DataConfig = DataConfig.model_construct()
     policy: PolicyConfig = PolicyConfig.model_construct()
-    learner: Annotated[LearnerConfig, BeforeValidator(_imported_learner)] = RNaDConfig.model_construct()
+    learner: Annotated[AnyLearnerConfig, BeforeValidator(_imported_learner)] = RNaDConfig.model_construct()
     reward: RewardConfig = RewardConfig.model_construct()
     opponents: OpponentsConfig = OpponentsConfig.model_construct()
     exploiter: ExploiterConfig = ExploiterConfig.model_construct()

@@ -186,7 +186,7 @@ def _conclude(run: Run, directory: RunDirectory, console: Console, reporter: Rep
         _say(console, f"The policy with the best validation accuracy is {directory.path / BEST}.")
     folder = directory.replays_path / f"update-{run.update:08d}"
     if replay := run.evaluator.save_replays(run.policy, run.average, folder):
-        _say(console, f"Watch one of its battles: {replay}")
+        _say(console, f"Watch one of its matches: {replay}")
     _say(console, f"The run is in {directory.path}; measure it with `nemesis evaluate {directory.path}{_flag(run)}`.")
 
 

@@ -143,7 +143,7 @@ class Run:
         started = perf_counter()
         busy = self.clock.wait + self.clock.simulate + self.clock.infer
         self.intact = not isinstance(self.source, SerialSource)  # matches that broke off in a step cannot be saved
-        experience = self._pending or self.source.collect(config.collection.decisions, self.stop)
+        experience = self._pending or self.source.batch(self.stop)
         self._pending = experience
         self.intact = True
         progress = self.update / config.updates
@@ -164,7 +164,7 @@ class Run:
         self.clock.learn += learned - shaped
         self.learned += int(add_up(torch.tensor(trajectories.decisions, device=self.device)))
         self._pending = None
-        staleness = float((self.update - trajectories.version).mean()) if self._matches else 0.0
+        collected = self._collected(played, trajectories)
         self.update += 1
         metrics |= self.matchmaker.update(experience, self.policy, self.average, self.update, self.stop)
         matched = perf_counter()
@@ -173,19 +173,27 @@ class Run:
         self.intact = True
         self.clock.other += perf_counter() - started - (matched - shaped)
         self.clock.other -= self.clock.wait + self.clock.simulate + self.clock.infer - busy
-        counts = self.counts
-        return {name if "/" in name else f"learner/{name}": value for name, value in metrics.items()} | {
-            "collection/decisions": float(counts.decisions),
+        named = {name if "/" in name else f"learner/{name}": value for name, value in metrics.items()}
+        return named | collected | self.source.metrics
+
+    def _collected(self, played: Trajectories, learned: Trajectories) -> dict[str, float]:
+        """Return the metrics of what was played, or read, and of the part of it that was learned from."""
+        metrics = {
+            "collection/decisions": float(self.decisions),
             "collection/learned": float(self.learned),
+            "collection/batch": float(learned.decisions),
+            "collection/episode_length": learned.decisions / learned.episodes,
+        }
+        if self._matches is None:
+            return metrics
+        counts = self.counts
+        return metrics | {
             "collection/matches": float(counts.matches),
             "collection/voided": float(counts.voided),
             "collection/restarts": float(counts.restarts),
             **{f"collection/ended/{reason}": float(count) for reason, count in counts.ended.items()},
-            "collection/batch": float(trajectories.decisions),
-            "collection/stale": float(played.decisions - trajectories.decisions),
-            "collection/episode_length": trajectories.decisions / trajectories.episodes,
-            "collection/staleness": staleness,
-            **self.source.metrics,
+            "collection/stale": float(played.decisions - learned.decisions),
+            "collection/staleness": float((self.update - learned.version).mean()),
         }
 
     def stop(self) -> bool:
@@ -247,7 +255,7 @@ class Run:
         trees["learner"] = learner
         flat = {name: flatten_state(tree) for name, tree in trees.items()}
         generators, generators_rest = capture_random_states()
-        counts, progress = self.counts, self.update / self.config.updates
+        progress = self.update / self.config.updates
         path = save_checkpoint(
             root,
             self.update,
@@ -264,10 +272,10 @@ class Run:
                 "view_version": self.game.spec.view_version,
                 "world": self.game.spec.world,
                 "learning_rate": self.config.learner.learning_rate.at(progress),
-                "decisions": counts.decisions,
+                "decisions": self.decisions,
                 "learned": self.learned,
                 "files": sorted(files),
-                "matches": counts.matches,
+                "matches": self.counts.matches,
                 "reward": self.shaping.state(),
                 "earlier": self._earlier.state(),
                 "random": generators_rest,
@@ -319,16 +327,17 @@ class Run:
 
     @property
     def counts(self) -> PlayCounts:
-        """What was played, or read, so far, in all stages."""
+        """What was played so far, in all stages."""
         counts = PlayCounts()
         counts.add(self._earlier)
-        counts.add(self.source.counts)
+        if self._matches:
+            counts.add(self._matches.counts)
         return counts
 
     @property
     def decisions(self) -> int:
         """Decisions played, or read, so far."""
-        return self.counts.decisions
+        return self._earlier.decisions + self.source.decisions
 
     def _reopen(self) -> None:
         """Build everything again, for the stage that the curriculum is in now."""

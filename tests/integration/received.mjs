@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 const [folder] = process.argv.slice(2);
 const load = (name) => import(pathToFileURL(`${folder}/${name}`).href);
 const { Arena } = await load('battle/arena.js');
-const { replay } = await load('battle/match.js');
+const { reenact } = await load('battle/match.js');
 const { loadSimulator } = await load('simulator.js');
 
 const job = JSON.parse(readFileSync(0, 'utf8'));
@@ -17,7 +17,7 @@ const { rules } = new Arena(simulator, job.start);
 for (const { match, recording } of job.matches) {
   const unread = [[], []];
   let sent = 0;
-  replay(rules, recording, (played) => {
+  reenact(rules, recording, (played) => {
     const { log } = played.battle;
     const channels = simulator.extractChannelMessages(log.slice(sent).join('\n'), [1, 2]);
     sent = log.length;

@@ -254,7 +254,7 @@ def test_train_then_evaluate_then_resume(run: Path, tmp_path: Path, capfd: pytes
     assert main(["evaluate", str(run), "--matches", "50"]) == 2
     assert "is measured exactly, without matches; leave out --matches" in capfd.readouterr().err
     recorded = json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])
-    assert json.loads(file.read_text())["nashconv_average"] == pytest.approx(recorded["evaluation/nash_conv_average"])
+    assert json.loads(file.read_text())["nash_conv_average"] == pytest.approx(recorded["evaluation/nash_conv_average"])
     assert main(["resume", str(run), "updates=5"]) == 0
     assert main(["evaluate", str(run), "--json", str(file)]) == 0
     assert json.loads(file.read_text())["update"] == 5

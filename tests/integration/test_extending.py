@@ -1,9 +1,11 @@
-"""A family of games as an installed package, with the game of docs/extending.md: its settings, commands and checks."""
+"""A family of games as an installed package, that of docs/extending.md: its settings, commands and checks."""
 
 import json
 import os
+import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -31,81 +33,37 @@ def run(folder: Path, *commands: Sequence[str]) -> list[tuple[int, str, str]]:
     return [tuple(one) for one in json.loads(done.stdout)]
 
 
-def test_an_installed_package_brings_a_family_with_its_settings_commands_and_checks(tmp_path: Path):
-    """What pip would install: a module, and metadata that names an entry point."""
-    files = {block.file: block.text for block in blocks(ROOT / "docs" / "extending.md") if block.file}
-    (tmp_path / "rps.py").write_text(files["rps.py"], encoding="utf-8")
-    (tmp_path / "board_games.py").write_text(FAMILY, encoding="utf-8")
-    information = tmp_path / "board_games-1.0.dist-info"
+def install(folder: Path) -> list[list[str]]:
+    """Do what pip would with the package of the page; returns the commands that the page gives for it."""
+    found = blocks(ROOT / "docs" / "extending.md")
+    for block in found:
+        if block.file:
+            (folder / block.file).write_text(block.text, encoding="utf-8")
+    (package,) = (tomllib.loads(block.text)["project"] for block in found if block.language == "toml")
+    name, version = package["name"], package["version"]
+    information = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     information.mkdir()
-    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: board-games\nVersion: 1.0\n", encoding="utf-8")
-    (information / "entry_points.txt").write_text("[nemesis.games]\nboard = board_games:FAMILY\n", encoding="utf-8")
-    (tmp_path / "board.yaml").write_text(files["first.yaml"].replace("rps:RockPaperScissors", "board:rps"))
-    fields, trained, resumed, command, doctor, exported, refused, unknown = run(
-        tmp_path,
-        ("config", "fields", "board"),
-        ("train", "board.yaml", "updates=2", "board.rounds=2", "--run", "runs/board"),
-        ("resume", "runs/board", "updates=3"),
-        ("board", "count", "2"),
-        ("doctor",),
-        ("export", "text", "runs/board", "rps.txt"),
-        ("export", "binary", "runs/board", "rps.txt"),
-        ("train", "board.yaml", "game=cards:rps"),
+    (information / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", encoding="utf-8"
     )
+    for group, points in package["entry-points"].items():
+        lines = [f"[{group}]", *(f"{point} = {place}" for point, place in points.items())]
+        (information / "entry_points.txt").write_text("\n".join(lines), encoding="utf-8")
+    (commands,) = (block.text.splitlines() for block in found if block.language == "text")
+    return [shlex.split(command)[1:] for command in commands]
+
+
+def test_an_installed_package_brings_a_family_with_its_settings_commands_and_checks(tmp_path: Path):
+    """The package of the page, and the commands that the page gives for it."""
+    commands = install(tmp_path)
+    refused = ["export", "binary", "runs/board", "rps.txt"], ["train", "first.yaml", "game=cards:rps"]
+    fields, trained, resumed, command, doctor, exported, binary, unknown = run(tmp_path, *commands, *refused)
     assert "board.rounds" in fields[1], fields[2]
     assert trained[0] == 0, trained[2]
     assert resumed[0] == 0, resumed[2]  # a registered family needs no permission
-    assert "played 2 rounds" in command[1]
+    assert "counted 2 rounds" in command[1]
     assert "board games" in doctor[1]
-    assert exported[1].strip() == "rps.txt: board:rps after update 3"
-    assert "cannot be exported as binary, only as text or, without a format, as a policy file." in refused[2]
+    assert exported[1].strip() == "rps.txt: board:rps after update 21"
+    assert "cannot be exported as binary, only as text or, without a format, as a policy file." in binary[2]
     assert unknown[0] == 2
     assert "There is no module 'cards'" in unknown[2]
-
-
-FAMILY = """
-from pydantic import Field
-
-from nemesis.core.commands import Command, CommandGroup
-from nemesis.core.family import Family
-from nemesis.core.settings import Settings
-
-
-class BoardSettings(Settings):
-    rounds: int = Field(3, ge=1, description="rounds of a match")
-
-
-def open_game(name, settings):
-    import dataclasses
-    import rps
-
-    rps.ROUNDS = (settings or BoardSettings()).rounds
-    game = rps.RockPaperScissors()
-    game.spec = dataclasses.replace(game.spec, name=f"board:{name}")
-    return game
-
-
-def count(rounds: int, /):
-    \"\"\"Count rounds.\"\"\"
-    print(f"played {rounds} rounds")
-
-
-def checks():
-    return [("board games", "ready")]
-
-
-def as_text(policy, file):
-    file.write_text(policy.saved.game)
-    return f"{file}: {policy.saved.game} after update {policy.saved.update}"
-
-
-FAMILY = Family(
-    name="board",
-    example="rps",
-    open_game="board_games:open_game",
-    settings="board_games:BoardSettings",
-    commands=[CommandGroup("board", "Board games.", [Command("count", "Count rounds.", "board_games:count")])],
-    checks="board_games:checks",
-    exporters={"text": "board_games:as_text"},
-)
-"""

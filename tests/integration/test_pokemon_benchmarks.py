@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from benchmarks.pokemon_peer import SETTINGS
+from benchmarks.peers.pokemon_peer import SETTINGS
 from benchmarks.pokemon_soak import SAMPLES, Sample, check, memory_growth, soak
 from benchmarks.pokemon_speed import Budget, measure, open_pool, random_actions
 from benchmarks.report import MeasurementError

@@ -72,7 +72,7 @@ def test_a_vector_of_one_battle_is_the_single_environment(game: Game) -> None:
 
 
 def test_a_vector_of_battles_has_the_lengths_and_results_of_single_battles(game: Game) -> None:
-    """The scripted opponent wins about as often against random play, after about as many decisions."""
+    """The scripted player wins about as often against random play, after about as many decisions."""
     matches, envs = 60, 20
     generator = np.random.default_rng(0)
     single = gymnasium_env(game, "max_power")

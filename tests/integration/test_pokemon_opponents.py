@@ -1,4 +1,4 @@
-"""Scripted opponents and potentials in real battles."""
+"""Scripted players and potentials in real battles."""
 
 import numpy as np
 import pytest

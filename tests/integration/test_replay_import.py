@@ -115,7 +115,7 @@ def test_battles_of_the_same_players_are_a_group(tmp_path: Path):
 
 def test_ticks_count_the_decisions_of_both_seats(imported: tuple[Path, dict[str, Any]]):
     episodes = content(imported[0])
-    for start in episodes.battle_starts:
+    for start in episodes.match_starts:
         ticks = np.sort(np.concatenate([episodes.at(np.array([place])).tick for place in (start, start + 1)]))
         assert ticks[0] == 0
         np.testing.assert_array_equal(ticks, np.searchsorted(ticks, ticks))
@@ -207,7 +207,7 @@ def by_battle(episodes: Episodes) -> Episodes:
 def test_figures_add_up(imported: tuple[Path, dict[str, Any]]):
     path, figures = imported
     total = open_dataset(path).card.summary.total
-    assert figures["read"] == figures["used"] == figures["rated_to_end"] == total.battles
+    assert figures["read"] == figures["used"] == figures["rated_to_end"] == total.matches
     assert figures["rated_to_end_used"] == 1
     assert (figures["decisions"], figures["known"]) == (total.decisions, total.known)
     assert figures["illegal"] == 0

@@ -196,10 +196,10 @@ def test_a_copied_checkpoint_is_all_that_is_needed_to_load_and_measure_a_policy(
     game = open_game("openspiel:kuhn_poker")
     for name in ("last", "average"):
         policy = nemesis.load_policy(elsewhere, name)
-        assert game.nash_conv(as_step_policy(policy, torch.device("cpu"))) == measured[f"nashconv_{name}"]
-    assert measured["nashconv_last"] != measured["nashconv_average"]
+        assert game.nash_conv(as_step_policy(policy, torch.device("cpu"))) == measured[f"nash_conv_{name}"]
+    assert measured["nash_conv_last"] != measured["nash_conv_average"]
     recorded = json.loads((portfolio_pair.resumed / "metrics.jsonl").read_text().splitlines()[-1])
-    assert recorded["evaluation/nash_conv"] == pytest.approx(measured["nashconv_last"])
+    assert recorded["evaluation/nash_conv"] == pytest.approx(measured["nash_conv_last"])
 
 
 def test_an_interrupt_saves_a_checkpoint_from_which_the_run_resumes_exactly(portfolio_pair: RunPair, tmp_path: Path):

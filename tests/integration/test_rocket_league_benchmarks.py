@@ -14,10 +14,10 @@ pytest.importorskip("rlgym.rocket_league")
 
 from benchmarks import rocket_league_soak as soak
 from benchmarks import rocket_league_speed
+from benchmarks.peers.rlgym_environment import as_views, make_environment
+from benchmarks.peers.rlgym_loops import loop_config, reported_speed, rlgym_ppo_speed
+from benchmarks.peers.rlgym_trainer import Trainer, _stepped, _trajectories
 from benchmarks.report import MeasurementError
-from benchmarks.rlgym_environment import as_views, make_environment
-from benchmarks.rlgym_loops import loop_config, reported_speed, rlgym_ppo_speed
-from benchmarks.rlgym_trainer import Trainer, _stepped, _trajectories
 from benchmarks.rocket_league_speed import QUICK, compare_loops, measure_environments
 from nemesis.core.config import build_config
 from nemesis.games.rocket_league.actions import ACTIONS

@@ -17,4 +17,4 @@ def test_a_preset_ends_near_an_equilibrium(preset: str, tmp_path: Path):
     run, result = tmp_path / "run", tmp_path / "result.json"
     assert main(["train", preset, "--run", str(run)]) == 0
     assert main(["evaluate", str(run), "--json", str(result)]) == 0
-    assert json.loads(result.read_text())["nashconv_average"] <= BOUNDS[preset]
+    assert json.loads(result.read_text())["nash_conv_average"] <= BOUNDS[preset]

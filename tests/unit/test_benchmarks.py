@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from benchmarks import learner_speed, regression
-from benchmarks.plain_torch import PlainLearner, PlainPolicy
+from benchmarks.peers.plain_torch import PlainLearner, PlainPolicy
 from benchmarks.regression import Turn
 from benchmarks.report import MeasurementError
 from nemesis.learners.config import PPOConfig, RNaDConfig

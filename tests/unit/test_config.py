@@ -13,7 +13,7 @@ from nemesis.core.config.errors import OTHER_NAMES
 from nemesis.core.errors import UserError
 from nemesis.core.schedule import Schedule
 from nemesis.presets import PresetError, dump_yaml, load_preset
-from nemesis.training.config import LearnerConfig, RunConfig
+from nemesis.training.config import AnyLearnerConfig, RunConfig
 
 
 class Settings(BaseModel):
@@ -276,7 +276,7 @@ def test_settings_of_code_outside_the_package_are_no_wrong_keys():
 
 
 def test_defaults_are_valid():
-    learners = get_args(get_args(LearnerConfig)[0])
+    learners = get_args(get_args(AnyLearnerConfig)[0])
     required = {"algorithm": "imported", "name": "my_module:Learner"}
     for learner in [{"algorithm": model.model_fields["algorithm"].default} for model in learners[:-1]] + [required]:
         config = build_config(RunConfig, {"game": "openspiel:kuhn_poker", "learner": learner})

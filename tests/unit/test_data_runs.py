@@ -13,7 +13,8 @@ from datasets import episodes, write
 from duel import Duel, register
 from episodes import KUHN, opened
 from rich.console import Console
-from test_recording import record
+from test_assembler import PayingDuel
+from test_dataset_recorder import record
 from test_training import interrupted
 
 from nemesis.cli import main
@@ -68,7 +69,14 @@ def test_a_run_learns_evaluates_and_counts_epochs(dataset: Path, tmp_path: Path)
     assert epochs[-1] >= 2
     assert epochs == sorted(epochs)
     assert steps[-1]["collection/decisions"] >= 2000
-    assert all(line["collection/staleness"] == 0 for line in steps)
+    played = {
+        "collection/matches",
+        "collection/voided",
+        "collection/restarts",
+        "collection/stale",
+        "collection/staleness",
+    }
+    assert not any(played & line.keys() for line in steps)
     measured = [line["evaluation/nash_conv"] for line in lines if "evaluation/nash_conv" in line]
     assert len(measured) > 2
     assert measured[-1] != measured[0]
@@ -155,6 +163,21 @@ def test_a_learner_that_needs_probabilities_says_so(tmp_path: Path, monkeypatch:
     duels = build_config(RunConfig, SETTINGS | {"game": "duel:plain"}, [f"data.sources={tmp_path / 'duels'}"])
     with closing(Run(duels, tmp_path)) as run, pytest.raises(UserError, match="actions whose probabilities are known"):
         run.step()
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "rnad", "bc", "offline"])
+def test_truncated_matches_are_no_draws_for_learners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, algorithm: str):
+    game = register(monkeypatch, PayingDuel())
+    _, recorded = record(game, tmp_path / "duels", RandomPlayer(0), RandomPlayer(1))
+    assert (recorded.ending == "truncated").any()
+    settings = SETTINGS | {"game": "duel:plain", "learner": {"algorithm": algorithm}}
+    duels = build_config(RunConfig, settings, [f"data.sources={tmp_path / 'duels'}"])
+    with closing(Run(duels, tmp_path)) as run:
+        if algorithm in ("bc", "offline"):
+            run.step()
+        else:
+            with pytest.raises(UserError, match=r"datasets do not store, and data\.sources has truncated matches"):
+                run.step()
 
 
 @pytest.mark.parametrize("algorithm", ["bc", "offline"])

@@ -15,6 +15,7 @@ from datasets import SPEC, assert_same, episodes, write
 from nemesis.core.errors import UserError
 from nemesis.data.dataset import open_dataset, read_card
 from nemesis.data.episodes import Episodes, concatenate
+from nemesis.data.summary import Summary
 from nemesis.data.writer import DatasetWriter
 
 
@@ -24,7 +25,7 @@ def read_all(path: Path) -> Episodes:
 
 
 def halves(whole: Episodes) -> tuple[Episodes, Episodes]:
-    middle = int(whole.battle_starts[len(whole.battle_starts) // 2])
+    middle = int(whole.match_starts[len(whole.match_starts) // 2])
     return whole.at(np.arange(middle)), whole.at(np.arange(middle, whole.count))
 
 
@@ -81,8 +82,8 @@ def test_the_card_counts_what_is_there(tmp_path: Path):
     card = write(tmp_path, replace(whole, action=action, rating=rating, possible=possible))
     assert read_card(tmp_path) == card
     tally = card.summary.formats["leduc_poker"]
-    assert tally.battles == len(set(whole.source))
-    assert tally.episodes == 2 * tally.battles == tally.wins + tally.draws + tally.losses
+    assert tally.matches == len(set(whole.source))
+    assert tally.episodes == 2 * tally.matches == tally.wins + tally.draws + tally.losses
     assert tally.wins == (whole.result > 0).sum() > 0
     assert tally.decisions == whole.decisions
     assert tally.known == whole.decisions - 50
@@ -149,11 +150,11 @@ def test_a_finished_dataset_can_be_read_while_it_grows(tmp_path: Path):
     assert_same(read_all(tmp_path), episodes())
 
 
-def test_a_battle_cannot_be_written_twice(tmp_path: Path):
+def test_a_match_cannot_be_written_twice(tmp_path: Path):
     whole = episodes()
     with DatasetWriter(tmp_path, SPEC) as writer:
         writer.append(whole)
-        with pytest.raises(UserError, match=r"The battle 0-\d+ is already in"):
+        with pytest.raises(UserError, match=r"The match 0-\d+ is already in"):
             writer.append(whole)
 
 
@@ -294,7 +295,7 @@ def test_a_flipped_bit_is_found(tmp_path: Path):
         ({"view_version": "another"}, "views of version information state, and this Nemesis reads another"),
         ({"actions": 9}, "3 actions; openspiel:leduc_poker has 30 and 9"),
         ({"name": "pokemon:gen1ou"}, "is of openspiel:leduc_poker, and the run is of pokemon:gen1ou"),
-        ({"name": "openspiel:kuhn_poker"}, "has battles of leduc_poker, and the run plays kuhn_poker"),
+        ({"name": "openspiel:kuhn_poker"}, "has matches of leduc_poker, and the run plays kuhn_poker"),
     ],
 )
 def test_a_dataset_of_another_game_is_refused(tmp_path: Path, change: dict[str, object], sentence: str):
@@ -325,3 +326,8 @@ def test_a_missing_dataset_is_reported_with_the_command_that_makes_one(tmp_path:
     shutil.rmtree(tmp_path)
     with pytest.raises(UserError, match=r"no dataset in .*; make one with `nemesis collect"):
         open_dataset(tmp_path)
+
+
+def test_a_card_that_counts_battles_is_read():
+    summary = Summary.model_validate({"formats": {"gen1ou": {"battles": 3, "episodes": 6}}})
+    assert (summary.total.matches, summary.total.episodes) == (3, 6)

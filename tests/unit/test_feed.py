@@ -208,11 +208,11 @@ def test_the_split_of_a_group_follows_from_its_id():
 
 
 def test_a_split_without_battles_is_an_error(folder: Path):
-    with pytest.raises(UserError, match=r"No battle of data\.sources is in the validation split"):
+    with pytest.raises(UserError, match=r"No match of data\.sources is in the validation split"):
         read_split(configured(folder), opened(LEDUC))
     with closing(feed(folder, validation=0.999999)) as source:
         for _ in range(2):
-            with pytest.raises(UserError, match=r"All battles of .* are in the validation or test split"):
+            with pytest.raises(UserError, match=r"All matches of .* are in the validation or test split"):
                 source.take()
 
 

@@ -112,7 +112,7 @@ def test_opponents_are_named_loaded_or_given(opponent: str | FirstLegal, strikes
 
 def test_an_unknown_opponent_is_refused_with_a_sentence() -> None:
     with pytest.raises(
-        UserError, match="There is no opponent 'brave': duel:plain has random, timid, bold, there is no policy"
+        UserError, match=r"has no opponent called 'brave'. It has random, timid, bold.*no run, checkpoint"
     ):
         gymnasium_env(Duel(), "brave")
     with pytest.raises(UserError, match="has seats 0 to 1, and no seat 2"):

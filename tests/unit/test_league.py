@@ -104,7 +104,7 @@ def test_an_exploiter_is_trained_evaluated_and_met_at_once_if_it_wins(tmp_path: 
     assert (first["low"], first["high"]) == pytest.approx(win_rate_interval(first["win_rate"], first["matches"]))
     assert first["matches"] + first["voided"] == 60
     evaluated = next(line for line in lines if "exploiter/win_rate" in line)
-    assert evaluated["exploiter/target"] == 2
+    assert evaluated["exploiter/target_update"] == 2
     assert evaluated["opponents/member_share/exploiter-00000002"] > 0
     assert any(member["category"] == "exploiter" for member in registry(tmp_path)["members"])
 

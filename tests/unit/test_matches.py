@@ -148,7 +148,7 @@ def test_when_every_match_is_voided_the_figures_say_so_and_stay_valid_json(tmp_p
     assert strength.metrics()["matches_against_random"] == 0
     assert all(math.isnan(strength.metrics()[f"{figure}_against_random"]) for figure in ("win_rate", "return"))
     evaluation = Evaluation("openspiel:kuhn_poker", tmp_path, 1, strength, strength)
-    sentence = "no counted matches, 20 voided; ended: 20 simulator_failure"
+    sentence = "no scored matches, 20 voided; ended: 20 simulator_failure"
     assert ("against random, last weights", sentence) in evaluation.rows()
     figures = json.loads(json.dumps(evaluation.as_json(), allow_nan=False))["against_last"]["random"]
     for name in ("return", "return_margin", "win_rate", "win_rate_low", "win_rate_high"):
@@ -166,7 +166,7 @@ def test_what_was_trained_on_cuda_can_be_measured_anywhere(tmp_path: Path):
     assert isinstance(evaluation.last, NashConv)
     assert evaluation.update == 7
     figures = evaluation.as_json()
-    assert figures["nashconv_last"] == figures["nashconv_average"] == evaluation.last.value > 0
+    assert figures["nash_conv_last"] == figures["nash_conv_average"] == evaluation.last.value > 0
     assert [label for label, _ in evaluation.rows()][3:5] == ["NashConv, last weights", "exploitability, last weights"]
 
 

@@ -1,4 +1,4 @@
-"""Scripted opponents: always legal, and right in clear positions."""
+"""Scripted players: always legal, and right in clear positions."""
 
 import numpy as np
 import pytest

@@ -12,7 +12,7 @@ import pytest
 import torch
 from episodes import CPU, build_collector, opened, play
 from team_game import COMPONENTS, RatedRelay, RelaySettings
-from test_recording import record
+from test_dataset_recorder import record
 
 from nemesis.core.config import ConfigError, build_config
 from nemesis.core.errors import UserError
@@ -319,7 +319,7 @@ def test_each_exploiter_has_its_own_scale_which_is_saved_and_its_return_is_unsca
 
 def test_datasets_have_the_sum_with_default_weights(tmp_path: Path):
     _, recorded = record(relay(), tmp_path, RandomPlayer(0), RandomPlayer(1))
-    stored = recorded.trajectories(version=0)
+    stored = recorded.trajectories()
     np.testing.assert_allclose(stored.reward, expected_components(stored) @ DEFAULT, atol=1e-6)
     np.testing.assert_array_equal(reward(stored, kind="dense"), stored.reward)
     with pytest.raises(UserError, match=r"default weights; leave out reward\.weights\.low\."):

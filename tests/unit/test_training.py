@@ -197,7 +197,7 @@ def test_the_pool_is_closed_when_a_run_fails(duel: Duel, tmp_path: Path):
 
 
 def test_a_run_ends_with_a_battle_to_watch(full: Finished):
-    (path,) = re.findall(r"Watch one of its battles: (.*)\n", full.printed)
+    (path,) = re.findall(r"Watch one of its matches: (.*)\n", full.printed)
     assert Path(path).parent == full.path / "replays" / "update-00000012"
     assert set(re.findall(r"\w+", Path(path).read_text())) > {"Nemesis", "bold"}
 

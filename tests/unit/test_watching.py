@@ -250,6 +250,14 @@ def test_what_cannot_be_watched_is_refused(run: Path, tmp_path: Path, capfd: pyt
     assert refusal(run, capfd=capfd) == f"{run} has no checkpoint yet; watch it when the run has saved one."
 
 
+def test_a_file_that_is_named_like_a_scripted_player_is_the_opponent(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    Path("timid").write_text("no policy")
+    assert "timid is not a policy file" in refusal(run, "--opponent", "timid", capfd=capfd)
+
+
 def test_a_game_whose_matches_cannot_be_saved_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
     settings = SETTINGS | {"game": "openspiel:kuhn_poker"}
     train(build_config(RunConfig, settings), tmp_path / "kuhn")

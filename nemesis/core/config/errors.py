@@ -16,7 +16,7 @@ from nemesis.core.plugins import is_import
 _VALUE_WIDTH = 60
 
 
-# Names of the same settings in Stable-Baselines3, CleanRL, RLlib, Tianshou, Sample Factory and Acme.
+# Names of the same settings in Stable-Baselines3, CleanRL, RLlib, Tianshou, Sample Factory and Acme, and earlier ones.
 OTHER_NAMES: Mapping[str, str] = {
     "game": "env env_id env_name environment task",
     "updates": "total_timesteps timesteps train_for_env_steps num_updates num_iterations training_iteration max_epoch",
@@ -61,6 +61,7 @@ OTHER_NAMES: Mapping[str, str] = {
     "reward.kind": "reward_shaping reward_mode",
     "reward.scale": "norm_reward normalize_reward normalize_returns reward_scaling reward_scale",
     "opponents.adaptation": "curriculum",
+    "exploiter.weights": "target",
     "curriculum.stages": "lessons env_task_fn",
     "evaluation.interval": "eval_freq eval_interval evaluation_interval eval_every",
     "evaluation.matches": "n_eval_episodes eval_episodes num_eval_episodes evaluation_duration episode_per_test",

@@ -84,7 +84,7 @@ class SteppingPool:
         self._match = snapshot["match"].copy()
         self._next_match = int(snapshot["next_match"])
         histories = np.split(snapshot["history"], np.cumsum(snapshot["history_length"])[:-1])
-        self._state = [self._replayed(history.tolist()) for history in histories]
+        self._state = [self._state_after(history.tolist()) for history in histories]
         self._mask = self._legal()
         self._ended = [
             (int(match), int(slot), returns, EndReason(int(reason)))
@@ -118,7 +118,7 @@ class SteppingPool:
             pick = np.searchsorted(cumulative, self._generator.random() * cumulative[-1], side="right")
             state.apply_action(outcomes[pick])
 
-    def _replayed(self, history: list[int]) -> Any:
+    def _state_after(self, history: list[int]) -> Any:
         state = self._game.new_initial_state()
         for action in history:
             state.apply_action(action)

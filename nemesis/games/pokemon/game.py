@@ -61,7 +61,7 @@ class SampledTeams:
 
 
 class PokemonGame:
-    """One format: its pools, scripted opponents and networks."""
+    """One format: its pools, scripted players and networks."""
 
     def __init__(self, battle_format: Format, settings: PokemonSettings) -> None:
         if settings.open_team_sheets and not battle_format.preview:

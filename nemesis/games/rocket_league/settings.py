@@ -16,7 +16,9 @@ class StartsConfig(Settings):
     ground: Weight = Field(0.25, description="cars anywhere on the ground, the ball anywhere low above it")
     air: Weight = Field(0.125, description="ball and cars in the air")
     wall: Weight = Field(0.125, description="cars on the walls, the ball near one of them")
-    replayed: Weight = Field(0.0, description="a state of the file rocket_league.states")
+    replayed: Weight = Field(
+        0.0, description="a moment of a match that was recorded, from the file rocket_league.states"
+    )
 
 
 class RocketLeagueSettings(Settings):

@@ -5,7 +5,7 @@
 
 import { readSync, writeSync } from 'node:fs';
 
-export const MAGIC = 0x6e6d;
+const MAGIC = 0x6e6d;
 export const CONTROL = 1; // JSON, in both directions
 export const STEP = 2; // actions and new matches in, decisions and results out
 const HEADER_SIZE = 8;

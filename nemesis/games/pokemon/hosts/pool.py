@@ -180,13 +180,13 @@ class BattlePool:
         self._hosts = []
 
     def save_replay(self, match: int, folder: Path, names: tuple[str, str]) -> Path:
-        """Replay one of the last matches and write it as a page for a browser."""
+        """Simulate one of the last matches again and write it as a page for a browser."""
         recording = self._recordings.get(match)
         if recording is None:
             raise UserError(
                 f"Match {match} is not among the last {_KEPT_RECORDINGS} that ended, so it cannot be saved."
             )
-        log = self._ask(0, "replay", recording=recording)["log"]
+        log = self._ask(0, "reenact", recording=recording)["log"]
         return write_replay(self._setting.format, log, match, folder, names)
 
     def costs(self) -> list[dict[str, float]]:

@@ -1,1 +1,1 @@
-"""Scripted opponents, which choose actions from view records."""
+"""Scripted players, which choose actions from view records."""

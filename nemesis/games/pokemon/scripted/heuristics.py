@@ -1,4 +1,4 @@
-"""Scripted opponents: fixed players that choose actions from batches of view records.
+"""Scripted players: fixed players that choose actions from batches of view records.
 
 From weak to strong: `max_power` uses the move with the highest power. `greedy` scores every move and switch by the
 estimated result of this turn and of the duel after it (`action_scores.py`). In doubles, `greedy` scores each slot

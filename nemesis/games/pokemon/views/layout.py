@@ -1,7 +1,7 @@
 """The view record: all that one seat knows at one decision, as one row of small integers.
 
 This is the only definition of the layout. A host receives it as JSON when it starts and refuses any other; encoders,
-scripted opponents and rewards read columns by name. A record has one block for the position, two for the sides and
+scripted players and rewards read columns by name. A record has one block for the position, two for the sides and
 twelve for Pokémon, own before foe:
 
     position | own side | foe side | 6 own Pokémon | 6 foe Pokémon

@@ -28,7 +28,7 @@ import {
 const TEAM = 6;
 export const MOVES = 4;
 
-export const LONE_GIMMICK = MOVES;
+const LONE_GIMMICK = MOVES;
 export const LONE_SWITCH = 2 * MOVES;
 export const LEAD = LONE_SWITCH + TEAM;
 const SINGLES = LEAD + TEAM;

@@ -5,7 +5,7 @@
 import { viewWriter } from '../view/writer.js';
 import { actionSpace } from './actions.js';
 import { maskSize } from './masks.js';
-import { Match, replay } from './match.js';
+import { Match, reenact } from './match.js';
 
 const SEATS = 2;
 
@@ -84,7 +84,7 @@ export class Arena {
     this.matches.fill(null);
     const view = new Int16Array(this.viewSize);
     for (const { slot, recording } of matches) {
-      this.matches[slot] = replay(this.rules, recording, (match) => {
+      this.matches[slot] = reenact(this.rules, recording, (match) => {
         match.track();
         // Writing a view also updates what the seat remembers.
         for (const seat of match.waiting()) this.write(view, match.tracker, match.request(seat), seat, 0);
@@ -100,8 +100,8 @@ export class Arena {
   /**
    * @param {Recording} recording
    */
-  replay(recording) {
-    const match = replay(this.rules, recording);
+  reenact(recording) {
+    const match = reenact(this.rules, recording);
     const log = simulatorLog(match, this.rules.simulator);
     match.close();
     return { log, result: match.result };

@@ -1,4 +1,4 @@
-// One battle between two seats. It starts from a set-up, takes choices, and records both, so that it can be replayed.
+// One battle between two seats. It starts from a set-up, takes choices, and records both, so that it can be simulated again.
 
 import { Tracker } from '../tracker/tracker.js';
 
@@ -13,7 +13,7 @@ const SEATS = /** @type {const} */ (['p1', 'p2']);
  */
 
 /**
- * A match so far. The simulator replays the same battle from it.
+ * A match so far. The simulator reenacts the same battle from it.
  * @typedef {object} Recording
  * @property {Setup} setup
  * @property {[number, string][]} choices seat and choice, in the order they were made, including refused ones
@@ -155,13 +155,13 @@ function startBattle({ simulator, format, generated }, { seed, teams }) {
 }
 
 /**
- * Replay a recorded match.
+ * Simulate a recorded match again.
  * @param {Rules} rules
  * @param {Recording} recording
  * @param {(match: Match) => void} [look] is called before each round of choices, in the state in which they were made
  * @returns {Match}
  */
-export function replay(rules, { setup, choices }, look) {
+export function reenact(rules, { setup, choices }, look) {
   const match = new Match(rules, setup);
   for (let made = 0; made < choices.length && !match.result; ) {
     const asked = match.waiting().length;

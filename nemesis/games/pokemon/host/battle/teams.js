@@ -35,7 +35,7 @@ export function checkTeams({ format, teams }) {
  * @param {string} text a paste, a packed team or the JSON of one
  * @returns {string} the packed team, not yet validated
  */
-export function importTeam(text) {
+function importTeam(text) {
   if (typeof text !== 'string') throw new Error('A team must be text.');
   if (text.length > MAX_TEXT) throw new Error(`The text of this team is longer than ${MAX_TEXT} characters.`);
   const trimmed = text.replace(/\r\n?/g, '\n').trim();

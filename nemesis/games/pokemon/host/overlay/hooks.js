@@ -64,7 +64,7 @@ const POKEMON_MASK = Symbol('on Pokémon');
  */
 
 /** The hooks of a dex and the effects that implement them. */
-export class HookIndex {
+class HookIndex {
   /** @param {any} dex */
   constructor(dex) {
     this.dex = dex;

@@ -1,4 +1,4 @@
-// Parses a public replay log: its header, its result, and the points at which its players had to decide.
+// Parses a public replay log: its header, its result, and the points at which its seats had to decide.
 //
 // A log is untrusted: any content leads to a result or to a `ReplayError` that names the line.
 
@@ -70,9 +70,9 @@ export function guarded(lines, place, action) {
  * @property {number} generation
  * @property {boolean} rated
  * @property {[string, string]} players ids of both
- * @property {[number, number]} ratings of both players, or 0
+ * @property {[number, number]} ratings of both seats, or 0
  * @property {number} end line with the result, or -1 if there is none
- * @property {number} winner seat, -1 for a tie, or -2 if it is neither player
+ * @property {number} winner seat, -1 for a tie, or -2 if it had neither seat
  * @property {'played' | 'forfeit' | 'timer'} ending
  */
 
@@ -149,7 +149,7 @@ function typeOf(line) {
 }
 
 /**
- * Check that the log is public and of a reasonable size, and convert exact HP to what players see.
+ * Check that the log is public and of a reasonable size, and convert exact HP to what seats see.
  * @param {string} text
  * @param {string[]} lines of it
  */
@@ -169,7 +169,7 @@ function makePublic(text, lines) {
 }
 
 /**
- * Old logs show exact HP; players saw percentages.
+ * Old logs show exact HP; seats saw percentages.
  * @param {string} line
  * @returns {string}
  */
@@ -186,7 +186,7 @@ function withPublicHp(line) {
  * @param {string} text such as 231/404
  * @param {string} hp
  * @param {string} whole
- * @returns {string} as shown to players
+ * @returns {string} as shown to the seats
  */
 function toPercent(text, hp, whole) {
   if (PUBLIC_WHOLES.includes(whole) || Number(whole) === 0) return text;

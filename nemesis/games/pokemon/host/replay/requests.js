@@ -17,7 +17,7 @@ const UNKNOWN_TYPE = 'unknown'; // it can terastallize, into an unknown type
 
 /** @typedef {'' | 'struggles' | 'continues' | 'chooses'} Lookahead what a Pokémon does next, according to the log */
 
-/** One seat of a replayed battle. */
+/** One seat of a battle that is read from a replay. */
 export class SeatReplay {
   /**
    * @param {Tracker} tracker

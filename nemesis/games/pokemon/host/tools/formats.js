@@ -22,7 +22,7 @@ const MAX_MOVES = 4;
 const MIN_BROUGHT_IN_DOUBLES = 4; // the action space of team preview has two leads and two others
 
 /** @returns {Record<string, FormatFacts>} the facts by format id */
-export function formatFacts() {
+function formatFacts() {
   const { Dex } = require('pokemon-showdown');
   /** @type {Record<string, FormatFacts>} */
   const facts = {};

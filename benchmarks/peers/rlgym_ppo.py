@@ -1,6 +1,6 @@
 """Trains with rlgym-ppo on the environment of rlgym_environment.py; `rocket_league_speed --peer` runs it.
 
-    python -m benchmarks.rlgym_ppo SETTINGS
+    python -m benchmarks.peers.rlgym_ppo SETTINGS
 
 SETTINGS are the arguments of its `Learner`, as JSON. The package has to be on the path.
 """
@@ -9,7 +9,7 @@ import json
 import sys
 from typing import Any
 
-from benchmarks.rlgym_environment import make_environment
+from benchmarks.peers.rlgym_environment import make_environment
 
 
 def environment() -> Any:

@@ -1,4 +1,4 @@
-"""Records matches into a dataset while they are played."""
+"""Writes matches to a dataset while they are played."""
 
 import numpy as np
 
@@ -11,11 +11,11 @@ from nemesis.play.players import Choices
 _BATCH = 4096  # decisions of ended matches that are written together
 
 
-class Recorder:
-    """Writes the counted matches of `play` to a dataset."""
+class DatasetRecorder:
+    """Writes the scored matches of `play` to a dataset."""
 
     def __init__(self, game: Game, writer: DatasetWriter, name: str, slots: int) -> None:
-        """Match n becomes the battle `name-n` of the dataset."""
+        """Match n is called `name-n` in the dataset."""
         self._scale = game.spec.utility_scale
         self._weights = default_weights(game)
         self._writer = writer

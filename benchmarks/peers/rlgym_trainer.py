@@ -3,7 +3,7 @@
 Worker processes step environments; this process decides for all that wait in one forward pass, and learns with PPO from
 the last decisions of all cars while the workers wait.
 
-    python -m benchmarks.rlgym_trainer CONFIG --workers 2 --environments 16 --threads 2
+    python -m benchmarks.peers.rlgym_trainer CONFIG --workers 2 --environments 16 --threads 2
 
 Every line on standard input, a number of seconds, is answered after that time with the decisions that were learned from
 and the seconds that it took, as one line of JSON. The network and the learner are those of CONFIG, the config of a run
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.rlgym_environment import as_views, check_installed, make_environment
+from benchmarks.peers.rlgym_environment import as_views, check_installed, make_environment
 from nemesis.core.allocator import keep_freed_memory
 from nemesis.core.config import build_config
 from nemesis.core.masks import pack_mask

@@ -1,6 +1,6 @@
 """Two random players of poke-env that battle each other on a Showdown server until standard input ends.
 
-    python -m benchmarks.poke_env_client WEBSOCKET FORMAT --battles 20 --name 0 [--teams FILE]
+    python -m benchmarks.peers.poke_env_client WEBSOCKET FORMAT --battles 20 --name 0 [--teams FILE]
 
 Every line on standard input is answered with the counts so far, as one line of JSON. poke-env tracks each battle as
 usual, but no observation is built, so the peer does less work than a learner would need.

@@ -54,7 +54,9 @@ def poke_env_speed(
     battle_format: str, teams: Sequence[str], settings: Sequence[Setting], warm_up: float, seconds: float
 ) -> dict[Setting, Speed]:
     """Return the speed of random play with each setting, the fastest first."""
-    rates_by_setting = peer_rates("benchmarks.poke_env_client", [battle_format], teams, settings, warm_up, seconds)
+    rates_by_setting = peer_rates(
+        "benchmarks.peers.poke_env_client", [battle_format], teams, settings, warm_up, seconds
+    )
     speeds = {
         setting: Speed(rates["decisions"], rates["battles"], int(rates["stalled"]))
         for setting, rates in rates_by_setting.items()

@@ -76,9 +76,9 @@ class OurLoop:
     def speed(self, warm_up: float, seconds: float) -> float:
         # The warm-up also uses up what actors had ready when the last turn ended.
         self._train(warm_up)
-        decisions, started = self._run.source.counts.decisions, time.monotonic()
+        decisions, started = self._run.source.decisions, time.monotonic()
         self._train(seconds)
-        speed = (self._run.source.counts.decisions - decisions) / (time.monotonic() - started)
+        speed = (self._run.source.decisions - decisions) / (time.monotonic() - started)
         if isinstance(self._run.source, ParallelSource):
             _await_idle(self._run.source.pids)
         return speed
@@ -96,7 +96,7 @@ class PeerLoop:
         self._folder = tempfile.TemporaryDirectory()
         file = Path(self._folder.name) / "config.json"
         file.write_text(config.model_dump_json(), encoding="utf-8")
-        command = [sys.executable, "-m", "benchmarks.rlgym_trainer", str(file)]
+        command = [sys.executable, "-m", "benchmarks.peers.rlgym_trainer", str(file)]
         command += ["--workers", str(setting.workers), "--environments", str(setting.environments)]
         command += ["--threads", str(setting.threads)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -146,7 +146,7 @@ def rlgym_ppo_speed(path: str, config: RunConfig, seconds: float) -> float:
         "device": "cpu",
     }
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "benchmarks.rlgym_ppo", json.dumps(settings)]
+        command = [sys.executable, "-m", "benchmarks.peers.rlgym_ppo", json.dumps(settings)]
         try:
             outcome = subprocess.run(
                 command,

@@ -3,7 +3,7 @@
 Two poke-env players battle each other on a Showdown server. All waiting battles are decided in one forward pass of a
 network, and PPO learns from finished ones.
 
-    python -m benchmarks.poke_env_trainer WEBSOCKET FORMAT CONFIG --battles 50 --name 0 [--teams FILE]
+    python -m benchmarks.peers.poke_env_trainer WEBSOCKET FORMAT CONFIG --battles 50 --name 0 [--teams FILE]
 
 Every line on standard input is answered with the counts so far, as one line of JSON. The network and the learner are
 those of CONFIG, the config of a run as JSON, and so the same as on our side.
@@ -26,8 +26,8 @@ from poke_env import AccountConfiguration, ServerConfiguration
 from poke_env.battle import AbstractBattle
 from poke_env.player import BattleOrder, Player
 
-from benchmarks.poke_env_client import AnyTeam
-from benchmarks.poke_env_views import ArrayWriter
+from benchmarks.peers.poke_env_client import AnyTeam
+from benchmarks.peers.poke_env_views import ArrayWriter
 from nemesis.core.config import build_config
 from nemesis.core.masks import pack_mask
 from nemesis.core.trajectory import Trajectories

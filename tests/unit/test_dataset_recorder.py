@@ -1,4 +1,4 @@
-"""Recording matches into datasets: what is written is what was seen, done and earned."""
+"""Writing matches to datasets: what is written is what was seen, done and earned."""
 
 import re
 from pathlib import Path
@@ -15,10 +15,10 @@ from nemesis.core.errors import UserError
 from nemesis.data.dataset import open_dataset
 from nemesis.data.episodes import Episodes, concatenate
 from nemesis.data.writer import DatasetWriter
+from nemesis.play.dataset_recorder import DatasetRecorder
 from nemesis.play.matches import Score, play
 from nemesis.play.players import Player, RandomPlayer, ScriptedPlayer
 from nemesis.play.policy_players import PolicyPlayer
-from nemesis.play.recording import Recorder
 
 torch.set_num_threads(1)
 
@@ -33,7 +33,7 @@ def read_all(path: Path) -> Episodes:
 
 def record(game: Duel, path: Path, first: Player, second: Player, matches: int = 60) -> tuple[Score, Episodes]:
     with DatasetWriter(path, game.spec) as writer:
-        recorder = Recorder(game, writer, "x", SLOTS)
+        recorder = DatasetRecorder(game, writer, "x", SLOTS)
         (score,) = play(
             game,
             first,
@@ -57,7 +57,7 @@ def test_every_match_that_counts_is_there_with_both_seats_and_its_result(tmp_pat
     assert score.voided > 0
     numbers = np.array([int(source.removeprefix("x-")) for source in episodes.source])
     assert sorted({*numbers.tolist()}) == [number for number in range(60) if number % 9]
-    assert score.matches == len(episodes.battle_starts) == episodes.count / 2
+    assert score.matches == len(episodes.match_starts) == episodes.count / 2
     by_first = episodes.seat == numbers % 2
     assert score.wins == (episodes.result[by_first] > 0).sum()
     assert score.mean == pytest.approx(episodes.result[by_first].mean())
@@ -69,7 +69,7 @@ def test_every_match_that_counts_is_there_with_both_seats_and_its_result(tmp_pat
 
 def test_rewards_per_decision_reach_what_learners_get(tmp_path: Path):
     _, recorded = record(PayingDuel(), tmp_path, RandomPlayer(0), RandomPlayer(1))
-    trajectories = recorded.trajectories(version=0)
+    trajectories = recorded.trajectories()
     assert trajectories.reward is not None
     for number, (first, last) in enumerate(zip(trajectories.offsets[:-1], trajectories.offsets[1:], strict=True)):
         expected = [*trajectories.view[first + 1 : last, 2], 100 + trajectories.seat[number]]
