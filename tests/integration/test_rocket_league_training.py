@@ -68,6 +68,9 @@ def test_the_preset_goes_from_ball_handling_to_3v3():
     names = list(config.curriculum.stages)
     games = [stage_config(config, name).game.partition(":")[2] for name in names]
     assert games == ["1v1", "1v1", "1v1", "2v2", "3v3"]
-    duel = config.curriculum.stages["duel"].advance
+    first, duel = stage_config(config, names[0]), config.curriculum.stages["duel"].advance
+    assert first.opponents.shares.scripted > 0  # cars that do not defend
+    assert first.opponents.scripted == ("idle",)
+    assert stage_config(config, "duel").evaluation.opponents == ("driver",)  # so that no win against random counts
     assert duel is not None
     assert (duel.win_rate, duel.rating) == (0.6, 1400)
