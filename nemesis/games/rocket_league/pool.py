@@ -20,7 +20,7 @@ from nemesis.games.rocket_league.arena.simulation import TICKS, Simulation
 from nemesis.games.rocket_league.replays.frames import FrameRecorder
 from nemesis.games.rocket_league.replays.page import write_page
 from nemesis.games.rocket_league.resets import DrawStart
-from nemesis.games.rocket_league.rewards import rewards, shared
+from nemesis.games.rocket_league.rewards import UNSHARED, rewards, shared
 from nemesis.games.rocket_league.settings import RocketLeagueSettings
 from nemesis.games.rocket_league.state import CAR_START, ArenaState, Start
 from nemesis.games.rocket_league.views import build_views
@@ -109,7 +109,9 @@ class RocketLeaguePool:
         before = self._state
         self._play(np.arange(self.slots), self._action)
         state, settings = self._state, self._settings
-        self._reward = shared(rewards(before, state), state.present, settings.team_spirit, zero_sum=settings.zero_sum)
+        earned = rewards(before, state)
+        self._reward = shared(earned, state.present, settings.team_spirit, zero_sum=settings.zero_sum)
+        self._reward[..., UNSHARED] = earned[..., UNSHARED]
         self._view = build_views(state, ACTIONS[self._action])
         if self.recorder is not None:
             self.recorder.record(self._match, state)

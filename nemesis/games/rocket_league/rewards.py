@@ -43,8 +43,11 @@ COMPONENTS: Mapping[str, RewardComponent] = {
     "speed": RewardComponent(0.001),  # the car's speed / largest
     "aerial": RewardComponent(0.005),  # of a car in the air: its height or, if lower, that of the ball / ceiling
     "kickoff": RewardComponent(0.02),  # of a side's closest car, while the ball waits at the centre: velocity_to_ball
+    # For the metrics, and never shared.
+    "touched": RewardComponent(0.0),  # 1 if the car itself touched the ball
 }
 _COLUMNS = {name: column for column, name in enumerate(COMPONENTS)}
+UNSHARED = _COLUMNS["touched"]
 
 
 def rewards(before: ArenaState, after: ArenaState) -> FloatArray:
@@ -85,6 +88,7 @@ def rewards(before: ArenaState, after: ArenaState) -> FloatArray:
     if after.touched.any():
         strength = _length(after.ball_velocity - before.ball_velocity) / _STRONG_TOUCH
         height = (after.ball_position[:, 2] - BALL_RADIUS) / (CEILING - 2 * BALL_RADIUS)
+        reward[..., _COLUMNS["touched"]] = after.touched
         reward[..., _COLUMNS["touch"]] = after.touched * np.minimum(strength, 1)[:, None]
         begun = flying & after.touched & ~before.touched
         reward[..., _COLUMNS["aerial_touch"]] = begun * np.minimum(np.maximum(height, 0), 1)[:, None]
