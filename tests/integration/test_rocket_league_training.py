@@ -19,6 +19,7 @@ from nemesis.evaluation.subject import open_subject
 from nemesis.population.league import open_league
 from nemesis.presets import load_preset
 from nemesis.storage.metrics import read_metrics
+from nemesis.storage.policies import find_policy
 from nemesis.training.config import RunConfig, stage_config
 from nemesis.training.loop import train
 from nemesis.training.run import Run
@@ -85,20 +86,37 @@ def test_a_run_is_measured_at_all_of_its_checkpoints_in_one_size(
     monkeypatch.setattr(sys, "argv", ["learning", *arguments])
     learning.main()
     measured = json.loads(figures.read_text())
-    assert [row["stage"] for row in measured["strength"]] == ["alone", "in_pairs", "in_pairs", "in_pairs"]
-    assert {row["game"] for row in measured["strength"]} == {"1v1"}
+    assert find_policy(path).game == "rocket_league:2v2"
+    assert [row["game"] for row in measured["strength"]] == ["1v1"] * 4
     assert all(row["matches"] == 2 for row in measured["strength"])
     (change,) = measured["stage_changes"]["run"]
     assert change["stage"] == 2
     assert 0 < change["decisions"] < measured["strength"][1]["million_decisions"] * 1e6
     assert picture.stat().st_size > 1000
-    curve = learning.read_curve(path, LOSER)
-    assert len(curve.decisions) == 4
-    lines = read_metrics(path / "metrics.jsonl")
-    assert curve.touches == pytest.approx([900 * line["reward_frequency/touched"] for line in lines[1:]])
-    result = [900 * line["reward/result"] for line in lines[1:]]
-    assert curve.scored - curve.conceded == pytest.approx(np.array(result))
-    assert (curve.win_rate[:1] >= 0.6).all()
+
+
+def test_touches_and_goals_are_those_of_the_policy(trained: tuple[Path, str], tmp_path: Path):
+    path = tmp_path / "run"
+    shutil.copytree(trained[0], path)
+    minute = {"update": 1, "seconds": 1.0, "time": 1.0, "collection/decisions": 1800.0, "collection/ended/played": 3.0}
+    minute |= {
+        "reward/result": 1 / 900,
+        "reward_size/result": 3 / 900,
+        "reward_frequency/touch": 1.0,
+        "curriculum/stage": 1.0,
+    }
+    minute |= {"reward_frequency/touched": 4 / 900, f"evaluation/win_rate_against_{LOSER}_average": 0.75}
+    pairs = minute | {"update": 2, "collection/decisions": 5400.0, "curriculum/stage": 2.0}  # a minute of four cars
+    without = {name: value for name, value in pairs.items() if "touched" not in name and "/result" not in name}
+    shared = without | {"update": 3, "collection/decisions": 9000.0}
+    (path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in (minute, pairs, shared)))
+    curve = learning.read_curve(path, "driver")
+    assert curve.touches.tolist() == pytest.approx([4, 4, 900], nan_ok=True)
+    assert curve.scored.tolist() == pytest.approx([2, 2, np.nan], nan_ok=True)
+    assert curve.conceded.tolist() == pytest.approx([1, 1, np.nan], nan_ok=True)
+    assert curve.goals.tolist() == pytest.approx([3, 0, 0])
+    assert np.isnan(curve.win_rate).all()  # it was not measured against the driver
+    assert learning.read_curve(path, LOSER).win_rate.tolist() == [0.75, 0.75, 0.75]
 
 
 def test_runs_are_compared_after_as_many_decisions_or_not_at_all(trained: tuple[Path, str], tmp_path: Path):
