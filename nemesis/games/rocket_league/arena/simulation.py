@@ -161,8 +161,8 @@ class Simulation:
     def failed(self) -> BoolArray:
         """In which slots (slot,) RocketSim has lost a body: it is outside of the arena, or nowhere."""
         bodies = np.concatenate([self._now.ball[:, None, _BALL_POSITION], self._now.car[..., _POSITION]], axis=1)
-        inside: BoolArray = np.abs(bodies - _CENTRE) < _FARTHEST  # false for nan
-        failed: BoolArray = ~inside.reshape(len(inside), -1).all(axis=1)
+        outside: BoolArray = np.logical_not(np.abs(bodies - _CENTRE) < _FARTHEST)  # true for nan
+        failed: BoolArray = np.logical_or.reduce(outside.reshape(len(outside), -1), axis=1)
         return failed
 
     def begin(self, starts: Mapping[int, Start]) -> None:
