@@ -7,7 +7,8 @@ Environments, on one core, in agent-steps (decisions of one car) per CPU second,
 Whole loops, simulation, inference and learning together, on the whole machine, in agent-steps per second of wall time:
   rlgym       the same network and the same PPO on RLGym's environment (peers/rlgym_trainer.py); the fastest of several
               settings counts
-  nemesis     a run as `nemesis train` makes it, in one process or with actors beside the learner; the faster counts
+  nemesis     a run as `nemesis train` makes it, but in self-play only, as the others, and without evaluations; in one
+              process or with an actor beside the learner; the faster counts
   rlgym-ppo   with `--peer PATH`, a folder with that package: its own network and PPO of about the same size
 Each side has its turn, several times; figures are medians, and a ratio is the median of the ratios of the turns.
 `ticks` are physics ticks per second.
@@ -53,7 +54,7 @@ TICKS = 120  # per second of the game
 TARGET_TICKS = 25  # physics ticks/s that the specification asks for
 MOST_MEMORY = 400  # megabytes of a process with 64 arenas of 3v3
 ACTORS = (1, 0)
-SETTINGS = (PeerSetting(2, 16, 1), PeerSetting(2, 16, 2), PeerSetting(2, 32, 2))
+SETTINGS = (PeerSetting(2, 16, 1), PeerSetting(2, 16, 2), PeerSetting(2, 32, 2), PeerSetting(2, 64, 2))
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,9 +40,14 @@ _CARS_AT = BALL_SIZE + _PADS + _OWN
 _FIELDS = {"position": 0, "forward": 3, "up": 6, "velocity": 9, "spin": 12, "boost": 15, "on_ground": 17}
 
 
+def is_installed() -> bool:
+    """Return whether RLGym is installed."""
+    return find_spec("rlgym") is not None and find_spec("rlgym.rocket_league") is not None
+
+
 def check_installed() -> None:
     """Raise if RLGym is not installed."""
-    if find_spec("rlgym") is None or find_spec("rlgym.rocket_league") is None:
+    if not is_installed():
         raise MeasurementError(
             "RLGym is missing. Install it with: pip install --no-deps rlgym-api==2.0.0 rlgym-rocket-league==2.0.1"
         )

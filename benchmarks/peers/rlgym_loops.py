@@ -62,7 +62,7 @@ def loop_config(actors: int, seed: int) -> RunConfig:
 
 
 class OurLoop:
-    """A run as `nemesis train` makes it."""
+    """A run of `nemesis train`, but in self-play only, as the others, and without evaluations or checkpoints."""
 
     def __init__(self, config: RunConfig) -> None:
         self._run = Run(config, Path("unused"))  # nothing is saved

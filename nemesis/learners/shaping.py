@@ -26,10 +26,12 @@ from nemesis.core.schedule import Schedule
 from nemesis.core.trajectory import Trajectories
 from nemesis.learners.config import RewardConfig, constant
 from nemesis.learners.return_scale import ReturnScale
+from nemesis.learners.returns import terminal_rewards
 from nemesis.learners.reward_check import check_rewards
 
 REWARD, REWARD_SIZE = "reward/", "reward_size/"  # prefixes of metrics
 REWARD_FREQUENCY = "reward_frequency/"
+_RESULT = "result"  # stands beside the components in metrics
 Potential: TypeAlias = Callable[[npt.NDArray[Any]], FloatArray]
 """view (n, view) → potential (n,), from −1 to 1."""
 
@@ -83,7 +85,9 @@ class RewardShaping:
                 dense = 1.0
             case "hybrid":
                 dense = self._config.dense_weight.at(progress)
+        paid = _result_metrics(trajectories)
         trajectories, metrics = self._weighted(trajectories, dense, progress)
+        metrics |= paid if metrics else {}
         trajectories = self._with_potentials(trajectories, dense, progress)
         if self.scale is None:
             return Shaped(trajectories, metrics, None)
@@ -147,6 +151,13 @@ class RewardShaping:
         columns += [np.asarray(function(view), dtype=np.float32)[:, None] for function in self._imported]
         potential: FloatArray = np.concatenate(columns, axis=1) @ weights
         return potential
+
+
+def _result_metrics(trajectories: Trajectories) -> dict[str, float]:
+    """Return what results contribute to a decision."""
+    result = terminal_rewards(trajectories)
+    sizes = {REWARD: result.mean(dtype=np.float64), REWARD_SIZE: np.abs(result).mean(dtype=np.float64)}
+    return {prefix + _RESULT: float(value) for prefix, value in sizes.items()}
 
 
 def _at(weights: Iterable[Schedule], progress: float) -> FloatArray:

@@ -12,7 +12,7 @@ from threading import RLock
 from types import TracebackType
 from typing import Protocol, Self
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
@@ -21,11 +21,11 @@ from rich.text import Text
 
 from nemesis.core.progress import Activity, Ticker
 from nemesis.training.evaluation_display import evaluation_table, plain_evaluation
-from nemesis.training.figures import clock, count, number
+from nemesis.training.figures import clock, count, number, short_number
 
 _PAIRS = 3  # per line
-_LOSS_ROWS = 5  # with those of rewards, so that the panel fits 24 lines with the evaluation
-_REWARD_ROWS = 2
+_LOSS_ROWS, _EVALUATION_ROWS = 5, 7  # so that the panel fits 24 lines
+_LOSS_ROWS_BESIDE_REWARDS, _REWARD_LINES, _EVALUATION_ROWS_BESIDE_REWARDS = 2, 5, 5
 _SPLIT_COLOURS = {"simulate": "cyan", "infer": "magenta", "learn": "green", "evaluate": "yellow"}
 _TICK = 1.0  # seconds between looks of a live display at the time
 
@@ -230,12 +230,24 @@ def render(progress: Progress, elapsed: float) -> RenderableType:
         parts.append(Text(f"{progress.skipped_steps:,} steps skipped: not finite", style="bold red"))
     if progress.losses:
         losses = {name: number(value) for name, value in progress.losses.items()}
-        parts += [Text(), _pair_table(losses, _LOSS_ROWS - (_REWARD_ROWS if progress.rewards else 0))]
+        parts += [Text(), _pair_table(losses, _LOSS_ROWS_BESIDE_REWARDS if progress.rewards else _LOSS_ROWS)]
     if progress.rewards:
-        parts.append(_pair_table(_reward_figures(progress.rewards), _REWARD_ROWS))
+        parts.append(_FewLines(Text(_rewards_text(progress.rewards)), _REWARD_LINES))
     if progress.evaluation:
-        parts += [Text(), evaluation_table(progress.evaluation)]
+        rows = _EVALUATION_ROWS_BESIDE_REWARDS if progress.rewards else _EVALUATION_ROWS
+        parts += [Text(), evaluation_table(progress.evaluation, rows)]
     return Group(*parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _FewLines:
+    """A text of at most so many lines."""
+
+    text: Text
+    lines: int
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from self.text.wrap(console, options.max_width)[: self.lines]
 
 
 class _Throttle:
@@ -287,10 +299,12 @@ def _split_row(split: dict[str, float], width: int = 20) -> Text:
     return bar.append_text(names)
 
 
-def _reward_figures(rewards: Mapping[str, tuple[float, float]]) -> dict[str, str]:
-    """Return the largest contributions to rewards, each with its size in brackets."""
-    largest = sorted(rewards, key=lambda name: -rewards[name][1])[: _PAIRS * _REWARD_ROWS]
-    return {f"reward/{name}": "{} ({})".format(*map(number, rewards[name])) for name in largest}
+def _rewards_text(rewards: Mapping[str, tuple[float, float]]) -> str:
+    """Return all contributions to rewards but those of 0, the largest first, each with its size in brackets."""
+    paid = sorted((name for name in rewards if rewards[name][1]), key=lambda name: -rewards[name][1])
+    figures = ("{} ({})".format(*(short_number(1000 * value) for value in rewards[name])) for name in paid)
+    parts = [f"{name} {figure}" for name, figure in zip(paid, figures, strict=True)]
+    return f"rewards of 1,000 decisions: {', '.join(parts)}" if parts else ""
 
 
 def _pair_table(figures: Mapping[str, str], rows: int) -> Table:
@@ -315,7 +329,7 @@ def _plain_line(progress: Progress) -> str:
         f"{number(progress.updates_per_second)} updates/s",
         " ".join(f"{name} {share:.0%}" for name, share in progress.time_split.items()),
         " ".join(f"{name} {number(value)}" for name, value in progress.losses.items()),
-        " ".join(f"{name} {value}" for name, value in _reward_figures(progress.rewards).items()),
+        _rewards_text(progress.rewards),
         f"{progress.skipped_steps} steps skipped" if progress.skipped_steps else "",
     ]
     return " | ".join(part for part in parts if part)

@@ -23,8 +23,8 @@ _ROWS = 7
 _SPARKS, _SPARKS_WITH_INTERVALS = 20, 6  # width of sparklines, so that names of opponents fit beside them
 
 
-def evaluation_table(history: Sequence[tuple[int, dict[str, float]]]) -> Table:
-    """Return the table of the live panel: the first, the best and the last evaluation."""
+def evaluation_table(history: Sequence[tuple[int, dict[str, float]]], rows: int) -> Table:
+    """Return the table of the live panel, of at most so many rows: the first, the best and the last evaluation."""
     update, latest = history[-1]
     title = Text(f"evaluation at {update:,}{_matches(history)}", style="dim")
     table = Table(
@@ -42,7 +42,7 @@ def evaluation_table(history: Sequence[tuple[int, dict[str, float]]]) -> Table:
     for header in ("first", "best", "last"):
         table.add_column(header, justify="right", no_wrap=True)
     width = _SPARKS if all(interval(name, latest) is None for name in latest) else _SPARKS_WITH_INTERVALS
-    for name in _by_interest(latest)[:_ROWS]:
+    for name in _by_interest(latest)[:rows]:
         results = [result for _, result in history if name in result]
         bounds = (0.0, 1.0) if is_share(name) else None
         table.add_row(

@@ -103,6 +103,11 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if 100 <= abs(value) < 1e7 else f"{value:.2e}"
 
 
+def short_number(value: float) -> str:
+    """Format two significant digits, or the whole digits if there are more."""
+    return f"{value:,.0f}" if abs(value) >= 99.5 else f"{value:.2g}"
+
+
 def count(value: int) -> str:
     """Format a large count with a suffix."""
     for size, suffix in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):

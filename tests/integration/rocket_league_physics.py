@@ -3,6 +3,7 @@
 python rocket_league_physics.py MESHES FILE    # meshes as in rocket_league.meshes; writes NumPy arrays
 """
 
+import itertools
 import sys
 
 import numpy as np
@@ -14,6 +15,8 @@ from nemesis.games.rocket_league.arena.simulation import TICKS, Simulation
 from nemesis.games.rocket_league.state import Start
 
 CHAOS_TICKS = 100_000
+HELD_FOR = 8  # decisions, on average
+ANOTHER_START = 225  # decisions, after which all matches begin anew
 SHOTS = {
     "drop": [0, 0, 1000, 0, 0, -1],  # a ball at rest waits, as at a kick-off
     "side_wall": [2500, 300, 900, 1800, 100, 300],
@@ -58,20 +61,31 @@ def drive(simulation: Simulation, ticks: int):
 
 
 def chaos(ticks: int):
-    """Return the largest |position| and the lowest height of balls and cars in 3v3 with random actions."""
+    """Return the largest |position| and the lowest height of balls and cars in 3v3, and the largest speed of a car.
+
+    Actions are random and held for some decisions, so that cars become fast; starts are of all kinds.
+    """
     slots = 8
     simulation, generator = Simulation(slots, 6, 8, 0), np.random.default_rng(1)
-    simulation.begin({slot: resets.ground(6, generator) for slot in range(slots)})
+    kinds = itertools.cycle((resets.kickoff, resets.ground, resets.air, resets.wall))
+    simulation.begin({slot: next(kinds)(6, generator) for slot in range(slots)})
+    actions, fastest = np.zeros((slots, 6), dtype=np.int64), 0.0
     farthest, lowest = np.zeros(3), np.inf
-    for _ in range(ticks // 8 // slots + 1):
-        simulation.step(np.arange(slots), generator.integers(0, len(ACTIONS), (slots, 6)))
+    for decision in range(ticks // 8 // slots + 1):
+        changes = generator.random((slots, 6)) < 1 / HELD_FOR
+        actions = np.where(changes, generator.integers(0, len(ACTIONS), (slots, 6)), actions)
+        simulation.step(np.arange(slots), actions)
         state = simulation.state
+        fastest = max(fastest, float(np.linalg.norm(state.velocity, axis=-1).max()))
         bodies = np.concatenate([state.ball_position[:, None], state.position], axis=1)
         farthest = np.maximum(farthest, np.abs(bodies).max(axis=(0, 1)))
         lowest = min(lowest, bodies[..., 2].min())
-        if (over := np.flatnonzero(simulation.scored.any(axis=1))).size:
-            simulation.begin({slot: resets.kickoff(6, generator) for slot in over.tolist()})
-    return np.append(farthest, lowest)
+        over = np.flatnonzero(simulation.scored.any(axis=1)).tolist()
+        if decision % ANOTHER_START == 0:
+            over = list(range(slots))
+        if over:
+            simulation.begin({slot: next(kinds)(6, generator) for slot in over})
+    return np.array([*farthest, lowest, fastest])
 
 
 def main(meshes: str, file: str) -> None:

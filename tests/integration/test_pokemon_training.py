@@ -3,11 +3,14 @@
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from nemesis.cli import main
+from nemesis.games.pokemon.teams import team_sets
+from nemesis.storage.policies import find_policy
 
 SETTINGS = [
     "game=pokemon:gen1randombattle",
@@ -26,6 +29,7 @@ SETTINGS = [
     "tracking.tensorboard=false",
     "pokemon.hosts=2",
 ]
+SHIPPED_SETS = Path(team_sets.__file__).with_name("sets")
 END = Path("checkpoints", "update-00000002")
 
 
@@ -51,6 +55,31 @@ def test_battles_in_flight_go_on_exactly(finished: Path, tmp_path: Path):
     for name in ("weights", "average", "optimiser", "learner", "source", "random"):
         one, two = ((run / END / f"{name}.safetensors").read_bytes() for run in (finished, other))
         assert one == two, name
+
+
+def test_a_curriculum_goes_from_one_team_to_a_set_of_teams(tmp_path: Path):
+    team = Path(shutil.copy(SHIPPED_SETS / "gen1ou" / "jolteon-lead.txt", tmp_path))
+    one_team = {"pokemon": {"teams": str(team), "held_out": 0}}
+    stages = {
+        "one_team": {"settings": one_team, "advance": {"win_rate": 0.1, "rating": None}, "evaluations": 1},
+        "shipped_teams": {"settings": {}},
+    }
+    overrides = [f"curriculum.stages={json.dumps(stages)}", "game=pokemon:gen1ou", "updates=1", "pokemon.hosts=1"]
+    overrides += ["evaluation.opponents=random", "evaluation.matches=2", "pokemon.turn_limit=10"]
+    run = tmp_path / "run"
+    assert main(["train", "kuhn", *_without(SETTINGS, overrides), *overrides, "--run", str(run)]) == 0
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert lines[0]["evaluation/win_rate"] >= 0.1
+    assert lines[-1]["curriculum/stage"] == 2
+    assert lines[-1]["collection/voided"] == 0
+    config = find_policy(run).training_config()
+    assert config["pokemon"]["teams"] != str(team)
+
+
+def _without(settings: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Return settings that others do not change."""
+    changed = {one.partition("=")[0] for one in others}
+    return [one for one in settings if one.partition("=")[0] not in changed]
 
 
 def test_battles_are_saved_to_watch(finished: Path, capfd: pytest.CaptureFixture[str]):

@@ -10,11 +10,10 @@ import pytest
 import torch
 
 pytest.importorskip("RocketSim")
-pytest.importorskip("rlgym.rocket_league")
 
 from benchmarks import rocket_league_soak as soak
 from benchmarks import rocket_league_speed
-from benchmarks.peers.rlgym_environment import as_views, make_environment
+from benchmarks.peers.rlgym_environment import as_views, is_installed, make_environment
 from benchmarks.peers.rlgym_loops import loop_config, reported_speed, rlgym_ppo_speed
 from benchmarks.peers.rlgym_trainer import Trainer, _stepped, _trajectories
 from benchmarks.report import MeasurementError
@@ -25,8 +24,10 @@ from nemesis.games.rocket_league.views import POSITION, SPEED, VIEW_SIZE, ball_c
 from nemesis.training.config import RunConfig
 
 torch.set_num_threads(1)
+PEER = pytest.mark.skipif(not is_installed(), reason="rlgym-rocket-league is not installed")
 
 
+@PEER
 def test_all_figures_of_environments_are_measured(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(rocket_league_speed, "SLOTS", 8)
     figures = measure_environments(1, replace(QUICK, turns=1, steps=4), seed=0)
@@ -35,11 +36,13 @@ def test_all_figures_of_environments_are_measured(monkeypatch: pytest.MonkeyPatc
     assert figures["ticks"] == pytest.approx(figures["nemesis"] / 2 * 8)
 
 
+@PEER
 def test_the_peer_has_the_same_actions_as_our_pool():
     environment = make_environment(1)
     assert (environment.action_parser.parser._lookup_table == ACTIONS).all()
 
 
+@PEER
 def test_observations_of_the_peer_are_read_by_the_same_network():
     environment = make_environment(2)
     observation = environment.reset()
@@ -58,6 +61,7 @@ def test_observations_of_the_peer_are_read_by_the_same_network():
     assert view[:, 9 + 6 * 21 : 9 + 6 * 21 + 34].all()  # every pad can be picked up
 
 
+@PEER
 def test_the_peer_pays_for_what_its_reward_functions_name():
     environment = make_environment(1)
     environment.reset()
@@ -67,6 +71,7 @@ def test_the_peer_pays_for_what_its_reward_functions_name():
     assert all(0 < one < 0.02 for one in reward.values())  # towards the ball, and in front of it
 
 
+@PEER
 def test_the_loop_on_the_peer_learns_from_whole_episodes():
     config = build_config(
         RunConfig, loop_config(0, 0).model_dump(), ["collection.decisions=96", "policy.width=16", "learner.epochs=1"]
@@ -89,6 +94,7 @@ def test_the_loop_on_the_peer_learns_from_whole_episodes():
     worker.pipe.close()
 
 
+@PEER
 def test_a_match_of_the_peer_that_ends_is_followed_by_another():
     environment = make_environment(1)
     environment.reset()

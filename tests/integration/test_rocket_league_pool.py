@@ -104,6 +104,23 @@ def test_all_cars_decide_at_once_with_every_action_legal():
     assert len(ended) == 0
 
 
+def test_a_touch_of_the_ball_counts_for_the_car_itself_though_its_reward_is_shared():
+    def beside_the_ball(cars: int, generator: np.random.Generator) -> Start:
+        start = resets.kickoff(cars, generator)
+        start.ball[:6] = [0, 0, 93, 0, 0, 0]
+        start.car[0, :6] = [0, -300, 17, 0, 1200, 0]
+        start.car[0, 9:12] = [0, 1, 0]
+        return start
+
+    pool = pool_of(beside_the_ball, np.array([0, 1.0, 0]), slots=1, team_spirit=0.5, zero_sum=True)
+    columns = list(open_game("2v2").reward_components)
+    paid = np.array([waiting.reward for waiting, _ in play(pool, 6)])  # (decision, seat, component)
+    touch, touched = (paid[..., columns.index(name)] for name in ("touch", "touched"))
+    assert touch.any(axis=0).all()
+    assert touched.any(axis=0).tolist() == [True, False, False, False]
+    assert set(touched.ravel().tolist()) == {0.0, 1.0}
+
+
 @pytest.mark.parametrize("game", ["1v1", "2v2", "3v3", "mixed"])
 def test_a_seed_determines_all_matches(game):
     one, same, other = (

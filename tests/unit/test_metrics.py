@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from nemesis.games.rocket_league.rewards import COMPONENTS
 from nemesis.storage.config import TrackingConfig
 from nemesis.storage.metrics import Metrics, check_tracking, read_metrics
 from nemesis.storage.run_directory import RunDirectory, RunError
@@ -197,17 +198,19 @@ def test_without_a_terminal_the_display_is_plain_lines_with_an_eta():
     assert "note: Skipped a damaged checkpoint." in text
 
 
-def test_the_largest_contributions_to_rewards_are_shown():
-    rewards = dict.fromkeys("abcdef", (0.001, 0.002)) | {"boost": (0.0001, 0.0005), "touch": (-0.01, 0.03)}
+def test_all_contributions_to_rewards_are_shown_the_largest_first():
+    rewards = {name: (0.0, weight / 3000) for weight, name in enumerate(COMPONENTS, start=1)} | {"nothing": (0.0, 0.0)}
+    rewards |= {"touch": (-0.01, 0.03), "result": (0.0012, 0.2)}
     outputs = [io.StringIO(), io.StringIO()]
-    console = Console(file=outputs[1], force_terminal=True, width=100, height=24, color_system=None, _environ={})
+    console = Console(file=outputs[1], force_terminal=True, width=80, height=24, color_system=None, _environ={})
     for output, shown in zip(outputs, (Console(file=outputs[0]), console), strict=True):
         with open_display("cars", 200, shown) as display:
             display.update(progress(100, rewards=rewards))
-        words = " ".join(output.getvalue().split())
-        assert "reward/touch -0.0100 (0.0300) reward/a 0.0010 (0.0020)" in words
-        assert "reward/e" in words
-        assert "reward/boost" not in words
+        words = " ".join(output.getvalue().replace("│", "").split())
+        assert "rewards of 1,000 decisions: result 1.2 (200), touch -10 (30), kickoff 0 (5)" in words
+        for name in COMPONENTS:
+            assert f" {name} " in words
+        assert "nothing" not in words
 
 
 def test_plain_lines_are_few_and_the_last_update_is_always_among_them():
@@ -242,7 +245,7 @@ def test_on_a_terminal_the_display_is_a_panel_that_fits_80_by_24():
     assert "ETA 0:00:50" in panel
     assert "simulate 40%" in panel
     assert "1.0000 → 0.0100 → 0.0100" in panel
-    assert "-0.0290 (0.0290)" in panel
+    assert "component_29 -29 (29)" in panel
 
 
 def test_win_rates_have_a_row_for_each_opponent_and_come_first():

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,22 @@ def test_the_same_network_comes_back(file: Path):
 def test_another_game_is_refused(file: Path):
     with pytest.raises(UserError, match=r"plays openspiel:leduc_poker, not openspiel:kuhn_poker"):
         find_policy(file).load(opened(KUHN))
+
+
+class InWorld:
+    """A game in one of several worlds."""
+
+    def __init__(self, name: str, world: str) -> None:
+        self.spec = replace(opened(name).spec, world=world)
+
+
+def test_another_world_is_played_in_with_a_warning(file: Path, caplog: pytest.LogCaptureFixture):
+    trained = rewritten(file, world="the arena A")
+    find_policy(trained).check(InWorld(LEDUC, "the arena A"))
+    find_policy(file).check(InWorld(LEDUC, "the arena A"))  # it says nothing of where it was trained
+    assert not caplog.messages
+    find_policy(trained).check(InWorld(LEDUC, "the arena B"))
+    assert caplog.messages == [f"{trained} was trained in the arena A, and plays in the arena B here."]
 
 
 def rewritten(file: Path, **changes: object) -> Path:

@@ -167,8 +167,14 @@ def test_metrics_are_what_components_contribute_to_a_decision(episodes: Trajecto
     mean, size = components.mean(axis=0), np.abs(components).mean(axis=0)
     frequency = (components != 0).mean(axis=0)
     assert 0 < frequency[WRONG] < 1
+    last = episodes.offsets[1:] - 1
+    results = np.zeros(len(components))
+    results[last] = episodes.result
+    assert results.any()
     assert metrics == pytest.approx(
         {
+            "reward/result": results.mean(),
+            "reward_size/result": np.abs(results).mean(),
             "reward/right": 0.1 * mean[RIGHT],
             "reward/wrong": 0.05 * mean[WRONG],
             "reward/low": 0.2 * mean[LOW],
@@ -182,8 +188,15 @@ def test_metrics_are_what_components_contribute_to_a_decision(episodes: Trajecto
     )
     assert metrics["reward/wrong"] < 0 < metrics["reward_size/wrong"]
     paid = {name for name in shaped(episodes).metrics if not name.startswith("reward_frequency/")}
-    assert paid == {"reward/right", "reward_size/right"}
+    assert paid == {"reward/right", "reward_size/right", "reward/result", "reward_size/result"}
     assert not shaped(replace(episodes, reward=None), kind="dense").metrics
+
+
+def test_results_of_episodes_that_were_cut_off_are_paid_to_nobody(episodes: Trajectories):
+    result = np.ones_like(episodes.result)
+    terminated = np.arange(len(result)) % 2 == 0
+    metrics = shaped(replace(episodes, result=result, terminated=terminated)).metrics
+    assert metrics["reward/result"] == pytest.approx(terminated.sum() / episodes.decisions)
 
 
 def discounted(rewards: Sequence[float], discount: float, after: float) -> list[float]:

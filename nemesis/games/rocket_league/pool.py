@@ -20,7 +20,7 @@ from nemesis.games.rocket_league.arena.simulation import TICKS, Simulation
 from nemesis.games.rocket_league.replays.frames import FrameRecorder
 from nemesis.games.rocket_league.replays.page import write_page
 from nemesis.games.rocket_league.resets import DrawStart
-from nemesis.games.rocket_league.rewards import rewards, shared
+from nemesis.games.rocket_league.rewards import UNSHARED, rewards, shared
 from nemesis.games.rocket_league.settings import RocketLeagueSettings
 from nemesis.games.rocket_league.state import CAR_START, ArenaState, Start
 from nemesis.games.rocket_league.views import build_views
@@ -109,12 +109,14 @@ class RocketLeaguePool:
         before = self._state
         self._play(np.arange(self.slots), self._action)
         state, settings = self._state, self._settings
-        self._reward = shared(rewards(before, state), state.present, settings.team_spirit, zero_sum=settings.zero_sum)
+        earned = rewards(before, state)
+        self._reward = shared(earned, state.present, settings.team_spirit, zero_sum=settings.zero_sum)
+        self._reward[..., UNSHARED] = earned[..., UNSHARED]
         self._view = build_views(state, ACTIONS[self._action])
         if self.recorder is not None:
             self.recorder.record(self._match, state)
-        reason = self._reasons()
-        if (over := np.flatnonzero(reason != _GOES_ON)).size:
+        if (reason := self._reasons()) is not None:
+            over = np.flatnonzero(reason != _GOES_ON)
             self._ended = self._results(over, reason[over])
             self._replace(over)
 
@@ -198,14 +200,17 @@ class RocketLeaguePool:
         self._history[np.arange(self.slots), self._made] = actions
         self._made += 1
 
-    def _reasons(self) -> IntArray:
-        """Return why each match (slot,) has ended, or that it goes on."""
-        tick, settings = self._state.tick, self._settings
+    def _reasons(self) -> IntArray | None:
+        """Return why each match (slot,) has ended, or that it goes on; None if all go on."""
+        tick, settings, scored = self._state.tick, self._settings, self._simulation.scored
         late = tick >= settings.match_seconds * TICKS
         late |= tick - self._touch >= settings.touch_seconds * TICKS
+        played, failed = scored[:, 0] | scored[:, 1], self._simulation.failed
+        if not (late | played | failed).any():
+            return None
         reason = np.where(late, EndReason.TIME_LIMIT, _GOES_ON)
-        reason = np.where(self._simulation.scored.any(axis=1), EndReason.PLAYED, reason)
-        return np.where(self._simulation.failed, EndReason.SIMULATOR_FAILURE, reason)
+        reason = np.where(played, EndReason.PLAYED, reason)
+        return np.where(failed, EndReason.SIMULATOR_FAILURE, reason)
 
     def _results(self, slots: IntArray, reason: IntArray) -> Results:
         """Return the results of the matches in some slots (n,) that have ended."""

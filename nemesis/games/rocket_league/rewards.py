@@ -43,8 +43,11 @@ COMPONENTS: Mapping[str, RewardComponent] = {
     "speed": RewardComponent(0.001),  # the car's speed / largest
     "aerial": RewardComponent(0.005),  # of a car in the air: its height or, if lower, that of the ball / ceiling
     "kickoff": RewardComponent(0.02),  # of a side's closest car, while the ball waits at the centre: velocity_to_ball
+    # For the metrics, and never shared.
+    "touched": RewardComponent(0.0),  # 1 if the car itself touched the ball
 }
 _COLUMNS = {name: column for column, name in enumerate(COMPONENTS)}
+UNSHARED = _COLUMNS["touched"]
 
 
 def rewards(before: ArenaState, after: ArenaState) -> FloatArray:
@@ -60,8 +63,11 @@ def rewards(before: ArenaState, after: ArenaState) -> FloatArray:
     distance = _length(to_ball)
     to_ball /= np.maximum(distance, _TINY)[..., None]
     approach = _dot(after.velocity, to_ball) / CAR_SPEED
-    strength = _length(after.ball_velocity - before.ball_velocity) / _STRONG_TOUCH
-    height = (after.ball_position[:, 2] - BALL_RADIUS) / (CEILING - 2 * BALL_RADIUS)
+    ways = np.empty((3, *position.shape), dtype=np.float32)
+    for way, start, end in zip(ways, (ball, own_goal, position), (goal, position, goal), strict=True):
+        np.subtract(end, start, out=way)
+    far = np.maximum(_length(ways), _TINY)
+    onward = _dot(to_ball, ways[1:]) / far[1:]
     boost, boost_before = np.sqrt(after.boost / _FULL_BOOST), np.sqrt(before.boost / _FULL_BOOST)
     reward = np.zeros((*after.present.shape, len(COMPONENTS)), dtype=np.float32)
     for column, values in {
@@ -70,9 +76,9 @@ def rewards(before: ArenaState, after: ArenaState) -> FloatArray:
         "demolition": after.demolitions,
         "boost_gained": np.maximum(boost - boost_before, 0) * (driving & ~before.demolished),
         "velocity_to_ball": approach * driving,
-        "ball_to_goal": _along(after.ball_velocity[:, None], goal - ball) / BALL_SPEED,
+        "ball_to_goal": _dot(after.ball_velocity[:, None], ways[0]) / far[0] / BALL_SPEED,
         "facing_ball": _dot(after.forward, to_ball) * driving,
-        "alignment": (_along(to_ball, position - own_goal) + _along(to_ball, goal - position)) / 2 * driving,
+        "alignment": (onward[0] + onward[1]) / 2 * driving,
         "boost_kept": boost * driving,
         "speed": _length(after.velocity) / CAR_SPEED * driving,
         "aerial": np.minimum(position[..., 2], ball[..., 2]) / CEILING * flying,
@@ -80,6 +86,9 @@ def rewards(before: ArenaState, after: ArenaState) -> FloatArray:
         reward[..., _COLUMNS[column]] = values
     # Events that are rare cost nothing while there are none.
     if after.touched.any():
+        strength = _length(after.ball_velocity - before.ball_velocity) / _STRONG_TOUCH
+        height = (after.ball_position[:, 2] - BALL_RADIUS) / (CEILING - 2 * BALL_RADIUS)
+        reward[..., _COLUMNS["touched"]] = after.touched
         reward[..., _COLUMNS["touch"]] = after.touched * np.minimum(strength, 1)[:, None]
         begun = flying & after.touched & ~before.touched
         reward[..., _COLUMNS["aerial_touch"]] = begun * np.minimum(np.maximum(height, 0), 1)[:, None]
@@ -129,12 +138,6 @@ def _dot(one: FloatArray, other: FloatArray) -> FloatArray:
 def _length(vector: FloatArray) -> FloatArray:
     length: FloatArray = np.sqrt(_dot(vector, vector))
     return length
-
-
-def _along(vector: FloatArray, direction: FloatArray) -> FloatArray:
-    """Return the part of vectors (…, 3) along directions (…, 3) of any length."""
-    length: FloatArray = np.maximum(_length(direction), _TINY)
-    return _dot(vector, direction) / length
 
 
 def _takes_kickoff(before: ArenaState, distance: FloatArray) -> BoolArray | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,12 @@ from nemesis.games.rocket_league.state import PADS, ArenaState, Start
 
 TICKS = 120  # per second
 _RESPAWN = 3 * TICKS  # after which a demolished car returns
-_FARTHEST = np.array([SIDE, GOAL_BACK, HEIGHT], dtype=np.float32) + 100  # where no body can be but by an error
-_LOWEST = -100.0
+_CENTRE = np.array([0, 0, HEIGHT / 2], dtype=np.float32)
+_FARTHEST = np.array([SIDE, GOAL_BACK, HEIGHT / 2], dtype=np.float32) + 100  # from it, where no body is but by an error
 
 _SCORE, _BALL, _CAR = 4, 25, 36  # numbers in RocketSim's arrays
-_ABSENT = np.zeros((2, _CAR), dtype=np.float32, order="F")  # stands for a car that does not take part
+_ABSENT = bytes(2 * 4 * _CAR)  # stands for a car that does not take part
+_bytes_of = methodcaller("tobytes", "A")  # of an array, in its own order
 # Columns of these arrays.
 _COUNTS = slice(2, 6)  # goals, saves, shots and demolitions of a car
 _DEMOLISHED, _ON_GROUND, _TOUCHED, _BOOST = 7, 8, 9, 10
@@ -63,45 +65,39 @@ class _Reports:
 
     def __init__(self, seats: int) -> None:
         self._seats = seats
-        self._arrays: list[FloatArray] = []  # of each match: score, pads, ball and cars
-        self._can_flip: list[bool] = []  # of each match: its cars
-        self._supersonic: list[bool] = []
+        self._bytes: list[bytes] = []  # of each match: score, pads, ball and cars
+        self._flags: list[bool] = []  # of each car of each match: whether it can flip, and whether it is supersonic
         self._tick: list[int] = []
 
     def add(self, arena: Any, cars: Sequence[Any]) -> None:
         """Add the match in an arena with these cars."""
+        flags = self._flags
         try:
-            self._arrays += arena.get_gym_state()
+            self._bytes.extend(map(_bytes_of, arena.get_gym_state()))
         except RuntimeError:  # it has lost a body, whose position is not a number any more
-            sizes = (PADS, _BALL, *[_CAR] * len(cars))
-            nowhere = [np.full((2, size), np.nan, dtype=np.float32, order="F") for size in sizes]
-            self._arrays += [np.zeros(_SCORE, dtype=np.float32), *nowhere]
+            numbers = 2 * (PADS + _BALL + len(cars) * _CAR)
+            self._bytes += [bytes(4 * _SCORE), np.full(numbers, np.nan, dtype=np.float32).tobytes()]
         for car in cars:
             state = car.get_state()
-            self._can_flip.append(state.has_flip_or_jump())
-            self._supersonic.append(state.is_supersonic)
+            flags.append(state.has_flip_or_jump())
+            flags.append(state.is_supersonic)
         for _ in range(self._seats - len(cars)):
-            self._arrays.append(_ABSENT)
-            self._can_flip.append(False)
-            self._supersonic.append(False)
+            self._bytes.append(_ABSENT)
+            flags += (False, False)
         self._tick.append(arena.tick_count)
 
     def reading(self) -> _Reading:
         """Return all matches that were added."""
         # To join bytes is several times faster than to make an array of a list of small arrays. All but the score are
         # in Fortran order, so each number as it is comes before the same one turned.
-        joined = b"".join([array.tobytes("A") for array in self._arrays])
-        rows = np.frombuffer(joined, dtype=np.float32).reshape(len(self._tick), -1)
+        rows = np.frombuffer(b"".join(self._bytes), dtype=np.float32).reshape(len(self._tick), -1)
         bodies = rows[:, _SCORE::2].copy()
-        can_flip, supersonic = (
-            np.frombuffer(bytes(flags), dtype=np.bool_).reshape(-1, self._seats)
-            for flags in (self._can_flip, self._supersonic)
-        )
+        flags = np.frombuffer(bytes(self._flags), dtype=np.bool_).reshape(-1, self._seats, 2)
         return _Reading(
             ball=bodies[:, PADS : PADS + _BALL],
             car=bodies[:, PADS + _BALL :].reshape(-1, self._seats, _CAR),
-            can_flip=can_flip,
-            supersonic=supersonic,
+            can_flip=flags[..., 0],
+            supersonic=flags[..., 1],
             pads=bodies[:, :PADS],
             score=rows[:, 2:_SCORE],
             tick=np.array(self._tick, dtype=np.int64),
@@ -165,8 +161,8 @@ class Simulation:
     def failed(self) -> BoolArray:
         """In which slots (slot,) RocketSim has lost a body: it is outside of the arena, or nowhere."""
         bodies = np.concatenate([self._now.ball[:, None, _BALL_POSITION], self._now.car[..., _POSITION]], axis=1)
-        inside = (np.abs(bodies) < _FARTHEST).all(axis=2) & (bodies[..., 2] > _LOWEST)  # false for nan
-        failed: BoolArray = ~inside.all(axis=1)
+        outside: BoolArray = np.logical_not(np.abs(bodies - _CENTRE) < _FARTHEST)  # true for nan
+        failed: BoolArray = np.logical_or.reduce(outside.reshape(len(outside), -1), axis=1)
         return failed
 
     def begin(self, starts: Mapping[int, Start]) -> None:
@@ -197,22 +193,26 @@ class Simulation:
             queue = np.concatenate([self._queue[slots], actions[:, None]], axis=1)
             self._queue[slots], actions = queue[:, 1:], queue[:, 0]
         self._return_cars(slots)
-        wait, ticks, controls = self._wait, self._tick_skip - self._wait, self._controls
+        wait, ticks, controls, playing = self._wait, self._tick_skip - self._wait, self._controls, self._playing
         reports = _Reports(actions.shape[1])
+        add = reports.add
         for slot, chosen in zip(slots.tolist(), actions.tolist(), strict=True):
-            arena, cars = self._playing[slot]
+            arena, cars = playing[slot]
             if wait:
                 arena.step(wait)
             for car, action in zip(cars, chosen, strict=False):  # seats without a car come last
                 car.set_controls(controls[action])
             arena.step(ticks)
-            reports.add(arena, cars)  # at once, while the arena is in the cache of the processor
+            add(arena, cars)  # at once, while the arena is in the cache of the processor
         self._take(slots, reports)
 
     def _return_cars(self, slots: IntArray) -> None:
         """Let cars return that have been demolished for long enough, at a place that follows from the match's clock."""
-        demolished = self._now.car[slots, :, _DEMOLISHED] > 0
-        down = np.where(demolished, self._down[slots] + self._tick_skip, 0)
+        demolished = self._now.car[..., _DEMOLISHED] > 0
+        if not demolished.any():
+            self._down[slots] = 0
+            return
+        down = np.where(demolished[slots], self._down[slots] + self._tick_skip, 0)
         self._down[slots] = down
         if not (down > _RESPAWN).any():
             return
@@ -224,9 +224,10 @@ class Simulation:
     def _take(self, slots: IntArray, reports: _Reports) -> None:
         """Take what RocketSim reports of the matches in some slots (n,), ascending; earlier arrays stay as they are."""
         before, now = self._now, reports.reading()
-        events = now.car[..., _COUNTS] - before.car[..., _COUNTS][slots]
         if len(slots) == len(before.tick):
-            self._now, self._events = now, events
+            self._events = now.car[..., _COUNTS] - before.car[..., _COUNTS]
+            self._now = now
             return
-        self._now, self._events = before.replaced(slots, now), self._events.copy()
-        self._events[slots] = events
+        self._events = self._events.copy()
+        self._events[slots] = now.car[..., _COUNTS] - before.car[slots, :, _COUNTS]
+        self._now = before.replaced(slots, now)
