@@ -2,6 +2,7 @@
 
 # ruff: noqa: PLC0415 (torch is slow to import, so what needs it is imported when the command runs)
 
+from functools import partial
 from pathlib import Path
 
 from nemesis.cli.options import Flag, LogLevel, check_minimum, log_at, remote_players, split_settings
@@ -64,15 +65,9 @@ def collect(
     import torch
 
     torch.set_num_threads(1)
+    announce = partial(output, error=True)
     card = dataset_collection.collect(
-        entrants,
-        players,
-        out,
-        matches=matches,
-        seed=seed,
-        teacher=teacher,
-        add=add,
-        report=lambda sentence: output(sentence, error=True),
+        entrants, players, out, matches=matches, seed=seed, teacher=teacher, add=add, report=announce
     )
     output(card.text(), end="")
 

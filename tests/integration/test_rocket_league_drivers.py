@@ -14,11 +14,11 @@ from nemesis.games.rocket_league.arena.rocketsim import Arena
 from nemesis.games.rocket_league.arena.simulation import TICKS
 from nemesis.games.rocket_league.game import open_game
 from nemesis.games.rocket_league.pool import Matches, RocketLeaguePool
-from nemesis.games.rocket_league.resets import BALL_RADIUS, CAR_HEIGHT
+from nemesis.games.rocket_league.resets import CAR_HEIGHT
 from nemesis.games.rocket_league.scripted.drivers import driver, idle
 from nemesis.games.rocket_league.scripted.interception import STEP, predict
 from nemesis.games.rocket_league.settings import RocketLeagueSettings
-from nemesis.games.rocket_league.state import BIG_PADS, PAD_POSITIONS, ArenaState, Start
+from nemesis.games.rocket_league.state import BALL_RADIUS, BIG_PADS, PAD_POSITIONS, ArenaState, Start
 from nemesis.play.matches import play
 from nemesis.play.scripted import RANDOM, anchors_of, open_opponent
 

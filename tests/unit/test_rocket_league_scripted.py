@@ -5,9 +5,9 @@ import pytest
 from rocket_league_states import random_state
 
 from nemesis.games.rocket_league.actions import ACTIONS, CONTROLS, NEUTRAL
-from nemesis.games.rocket_league.resets import BALL_RADIUS, CAR_HEIGHT, kickoff
+from nemesis.games.rocket_league.resets import CAR_HEIGHT, kickoff
 from nemesis.games.rocket_league.scripted.drivers import driver, idle
-from nemesis.games.rocket_league.state import PAD_POSITIONS, PADS
+from nemesis.games.rocket_league.state import BALL_RADIUS, PAD_POSITIONS, PADS
 from nemesis.games.rocket_league.views import (
     BALL_SPEED,
     BOOST,

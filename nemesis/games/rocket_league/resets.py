@@ -15,12 +15,12 @@ from nemesis.core.files import replacement
 from nemesis.core.game import SIDES
 from nemesis.games.rocket_league.arena.soccar import BACK, CORNER, GOAL_BACK, HEIGHT, SIDE
 from nemesis.games.rocket_league.settings import RocketLeagueSettings
-from nemesis.games.rocket_league.state import BALL_START, CAR_START, ArenaState, Start
+from nemesis.games.rocket_league.state import BALL_RADIUS, BALL_START, CAR_START, ArenaState, Start
 
 Generator: TypeAlias = np.random.Generator
 Vector: TypeAlias = npt.NDArray[np.float64]
 
-BALL_RADIUS, CAR_HEIGHT = 91.25, 17.0  # of their centres above the ground, at rest
+CAR_HEIGHT = 17.0  # of its centre above the ground, at rest
 KICKOFF_BOOST = 100 / 3
 KICKOFFS = (  # of a car of side 0: x, y and direction
     (-2048.0, -2560.0, 0.25 * np.pi),

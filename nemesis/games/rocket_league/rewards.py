@@ -12,11 +12,11 @@ from functools import cache
 import numpy as np
 
 from nemesis.core.game import SIDES, BoolArray, FloatArray, RewardComponent
-from nemesis.games.rocket_league.state import ArenaState
+from nemesis.games.rocket_league.state import BALL_RADIUS, ArenaState
 
 # Lengths in uu, velocities in uu/s.
 CAR_SPEED, BALL_SPEED = 2300.0, 6000.0  # the largest
-BALL_RADIUS, CEILING = 91.25, 2044.0
+CEILING = 2044.0
 GOAL = (0.0, 6000.0, 321.0)  # the middle of the back net that side 0 attacks
 _FULL_BOOST = 100.0
 _STRONG_TOUCH = 2 * CAR_SPEED  # change of the ball's velocity

@@ -6,6 +6,7 @@ import numpy as np
 
 from nemesis.core.game import BoolArray, FloatArray, IntArray
 
+BALL_RADIUS = 91.25  # uu
 PAD_POSITIONS: FloatArray = np.array(  # (pad, 2) of boost, in RocketSim's order; pad p and pad 33 − p are opposite
     [
         *[(0, -4240), (-1792, -4184), (1792, -4184), (-3072, -4096), (3072, -4096), (-940, -3308), (940, -3308)],

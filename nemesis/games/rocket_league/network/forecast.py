@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from nemesis.games.rocket_league.arena.soccar import BACK, HEIGHT, SIDE
-from nemesis.games.rocket_league.resets import BALL_RADIUS
+from nemesis.games.rocket_league.state import BALL_RADIUS
 
 STEP, STEPS = 0.2, 10  # of the simulation, in seconds
 FORECASTS = (1, 2, 3, 5, 7, 10)  # the steps that are returned

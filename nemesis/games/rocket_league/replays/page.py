@@ -19,12 +19,11 @@ from nemesis.core.game import SIDES
 from nemesis.games.rocket_league.arena import soccar
 from nemesis.games.rocket_league.arena.simulation import TICKS
 from nemesis.games.rocket_league.replays.frames import ARENA, CAR, FLAGS, PADS_PER_NUMBER, Field, Recording
-from nemesis.games.rocket_league.state import BIG_PADS, PAD_POSITIONS
+from nemesis.games.rocket_league.state import BALL_RADIUS, BIG_PADS, PAD_POSITIONS
 
 _VERSION = 1
 _HERE = Path(__file__).parent
 _SCRIPTS = ("geometry.js", "recording.js", "drawing.js", "player.js")
-_BALL_RADIUS = 91.25
 
 
 def write_page(recording: Recording, folder: Path, names: tuple[str, str]) -> Path:
@@ -87,7 +86,7 @@ def _places(fields: Sequence[Field]) -> dict[str, dict[str, int]]:
 def _winner(recording: Recording) -> int | None:
     """Return the side that scored: the ball is behind the goal line of the other one only then."""
     y = recording.frame[-1, 1] / ARENA[0].scale
-    return (0 if y > 0 else 1) if abs(y) > soccar.BACK + _BALL_RADIUS else None
+    return (0 if y > 0 else 1) if abs(y) > soccar.BACK + BALL_RADIUS else None
 
 
 def _text(name: str) -> str:

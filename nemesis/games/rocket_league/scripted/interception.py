@@ -8,8 +8,8 @@ import numpy as np
 
 from nemesis.core.game import FloatArray
 from nemesis.games.rocket_league.arena.soccar import BACK, CORNER, GOAL_HEIGHT, GOAL_SIDE, HEIGHT, SIDE
-from nemesis.games.rocket_league.resets import BALL_RADIUS
 from nemesis.games.rocket_league.scripted.sight import Sight, dot, length
+from nemesis.games.rocket_league.state import BALL_RADIUS
 
 STEP, STEPS = 0.1, 25  # of the prediction, in seconds
 TIMES = (STEP * np.arange(1, STEPS + 1, dtype=np.float32))[:, None]  # (step, 1)
