@@ -41,9 +41,18 @@ def never() -> bool:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Raise `Interrupted` for SIGTERM and SIGHUP, as Python does for SIGINT, so that all that is open is closed."""
-    with _handlers(_raise, SIGNALS[1:]):
-        yield
+    """Raise `Interrupted` for all requests, as Python does for SIGINT, so that all that is open is closed.
+
+    An extension module that is being imported answers with an ImportError of its own; the request is raised instead.
+    """
+    handler = _Raise()
+    with _handlers(handler, SIGNALS):
+        try:
+            yield
+        except Exception:
+            if handler.raised is not None:
+                raise handler.raised from None
+            raise
 
 
 class Interrupts:
@@ -119,8 +128,15 @@ class _Watched:
             self._on_error(error)
 
 
-def _raise(number: int, _: FrameType | None) -> None:
-    raise Interrupted.by(number)
+class _Raise:
+    """A signal handler that raises, and remembers that it has."""
+
+    def __init__(self) -> None:
+        self.raised: Interrupted | None = None
+
+    def __call__(self, number: int, _: FrameType | None) -> None:
+        self.raised = Interrupted.by(number)
+        raise self.raised
 
 
 @contextmanager
@@ -129,8 +145,7 @@ def _handlers(handler: Callable[[int, FrameType | None], None], numbers: tuple[s
     if current_thread() is not main_thread():  # handlers can be set only in the main thread
         yield
         return
-    ours = (signal.SIG_DFL, signal.default_int_handler, _raise)
-    previous = {number: found for number in numbers if (found := signal.getsignal(number)) in ours}
+    previous = {number: found for number in numbers if _is_ours(found := signal.getsignal(number))}
     for number in previous:
         signal.signal(number, handler)
     try:
@@ -138,3 +153,7 @@ def _handlers(handler: Callable[[int, FrameType | None], None], numbers: tuple[s
     finally:
         for number, found in previous.items():
             signal.signal(number, found)
+
+
+def _is_ours(handler: object) -> bool:
+    return handler in (signal.SIG_DFL, signal.default_int_handler) or isinstance(handler, _Raise)

@@ -22,7 +22,6 @@ from rich.console import Console
 import nemesis
 from nemesis.cli import main
 from nemesis.core.config import build_config
-from nemesis.core.interrupts import Stop
 from nemesis.games import open_game
 from nemesis.learners.optimiser import DivergedError
 from nemesis.play.experience import Experience
@@ -250,8 +249,8 @@ def test_a_run_that_diverges_keeps_its_last_checkpoint_as_it_was(tmp_path: Path)
     run = Run(build_config(RunConfig, {"game": "openspiel:kuhn_poker"}, [*SMALL, "learner.skip_limit=2"]), tmp_path)
     collect = run.source.collect
 
-    def broken(decisions: int, stop: Stop) -> Experience:
-        experience = collect(decisions, stop)
+    def broken(decisions: int) -> Experience:
+        experience = collect(decisions)
         played = experience.episodes[MAIN]
         return Experience({MAIN: replace(played, result=np.full_like(played.result, 1e30))}, experience.outcomes)
 

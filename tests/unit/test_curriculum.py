@@ -402,7 +402,7 @@ def test_evaluations_must_measure_what_the_rule_needs(tmp_path: Path, game: str,
 
 
 def test_policies_play_games_of_their_group_only(
-    straight: tuple[Path, str], duels: dict[str, Duel], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    straight: tuple[Path, str], duels: dict[str, Duel], capfd: pytest.CaptureFixture[str]
 ):
     path, _ = straight
     first = path / "members" / "past-00000001.safetensors"
@@ -410,6 +410,6 @@ def test_policies_play_games_of_their_group_only(
     with pytest.raises(UserError, match=r"past-00000001.safetensors plays duel:plain, not duel:alone"):
         find_policy(first).load(duels["alone"])
     players = [str(first), str(path)]
-    assert main(["evaluate", *players, "--matches", "2", "--folder", str(tmp_path)]) == 2
+    assert main(["evaluate", *players, "--matches", "2"]) == 2
     assert "say which they play with --game." in capfd.readouterr().err
-    assert main(["evaluate", *players, "--matches", "2", "--folder", str(tmp_path), "--game", "duel:long"]) == 0
+    assert main(["evaluate", *players, "--matches", "2", "--game", "duel:long"]) == 0

@@ -57,6 +57,19 @@ def test_outside_of_a_run_a_signal_ends_the_work_at_once():
     assert ended.value.exit_code == 129
 
 
+def test_a_request_is_not_taken_for_the_import_error_that_it_causes():
+    """Extension modules that are interrupted while they are imported raise errors of their own."""
+
+    def imported() -> None:
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except KeyboardInterrupt:
+            raise ImportError("initialization failed") from None
+
+    with pytest.raises(Interrupted, match="SIGTERM"), interruptible():
+        imported()
+
+
 def test_a_signal_that_is_ignored_stays_ignored():
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as under nohup
     with interruptible(), Interrupts() as interrupts:
