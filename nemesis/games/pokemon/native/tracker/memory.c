@@ -118,6 +118,7 @@ void tracker_update_memory(Tracker *tracker, const SeatRequest *request, int sea
     const SeatMember *entry = &request->team[place];
     bool on_field = entry->active && !place && side->slot.pokemon >= 0;
     if (!own->move_count && !(on_field && side->slot.transform_model >= 0)) learn_moves(own, entry);
+    if (entry->hp) own->max_hp = entry->max_hp;
     if (on_field) update_on_field(tracker, seat, own, request);
     else if (own->on_field) leave_field(tracker, seat, own);
   }

@@ -39,7 +39,7 @@ static void write_own(int16_t *columns, const Tracker *tracker, const SeatReques
   columns[POKEMON_BASE_SPECIES] = (int16_t)tracker_species[own->species].number;
   columns[POKEMON_LEVEL] = own->level;
   columns[POKEMON_GENDER] = own->gender;
-  columns[POKEMON_MAX_HP] = (int16_t)entry->max_hp;
+  columns[POKEMON_MAX_HP] = (int16_t)own->max_hp;
   columns[POKEMON_ITEM_STATE] = ITEM_NONE;
   columns[POKEMON_BROUGHT] = BROUGHT_YES;
   columns[POKEMON_SEEN] = own->seen;

@@ -26,7 +26,7 @@ typedef struct SeatMember {
   uint8_t moves[SEAT_MOVES]; // the current ones: Transform and Mimic change them
   uint8_t unused;
   uint16_t hp; // exact
-  uint16_t max_hp;
+  uint16_t max_hp; // not read if hp is 0, as a request does not show it then
   uint16_t stats[SEAT_STATS]; // atk, def, spa, spd, spe, without changes in battle
 } SeatMember;
 

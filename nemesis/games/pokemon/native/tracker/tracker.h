@@ -79,6 +79,7 @@ typedef struct {
   uint8_t move_count;
   uint8_t moves[SEAT_MOVES];        // of its set
   uint8_t left[SEAT_MOVES];         // PP when last known exactly
+  uint16_t max_hp;                  // when it was last shown alive
   int16_t spent_before[SEAT_MOVES]; // public PP costs up to then
 } OwnPokemon;
 
