@@ -25,7 +25,7 @@ typedef struct {
   uint8_t move_count, moves[MOVE_SLOTS];
   uint8_t ivs[1 + STAT_COUNT], evs[1 + STAT_COUNT]; // hp, attack, defense, special attack, special defense, speed
   uint8_t nature_plus, nature_minus;                // 1 + STAT_…, or 0
-  uint8_t name; // equal nicknames of a team have equal numbers; not read by the engine
+  uint8_t name, gender; // as LINE_SWITCH shows them; gender 0 is none
 } TeamMember;
 
 typedef struct {
@@ -37,11 +37,13 @@ typedef struct {
 typedef struct {
   uint8_t species, level;
   uint8_t move_count, moves[MOVE_SLOTS], pp[MOVE_SLOTS]; // its own, whatever it copied
-  uint8_t status, sleep_turns, sleep_from_foe;
+  uint8_t status, sleep_from_foe;
+  int8_t sleep_turns;
   uint8_t fainted;         // Showdown's flag, which follows the line; hp is 0 before it
   uint8_t faint_queued;
   uint8_t substitute_broke; // "subFainted"
   uint8_t speed_iv, speed_ev, nature_plus, nature_minus;
+  uint8_t name, gender;
   int16_t hp, max_hp;
   int16_t stats[STAT_COUNT]; // as the sheet has them; what a request shows
 } Pokemon;
@@ -67,7 +69,6 @@ typedef struct {
   uint8_t flinch_duration;
   uint8_t lock_move, lock_duration, lock_total, lock_target;       // partial trapping, by this Pokémon
   uint8_t trapped_by, trapped_duration, trapped_maybe_locked;      // partial trapping, of this Pokémon
-  uint8_t trapped_move;
   uint8_t fake_counterpart, fake_duration;
   int16_t substitute_hp;
   uint16_t toxic_counter;
@@ -92,8 +93,10 @@ typedef struct {
 } Request;
 
 typedef struct {
-  uint8_t kind, seat, member; // of the Pokémon that acts
-  uint8_t order, move, target;
+  uint8_t kind, seat;
+  uint8_t target; // of a switch: a member
+  uint8_t move;
+  uint16_t order;
   int8_t priority;
   int16_t speed;
 } Action;
@@ -107,8 +110,7 @@ typedef struct {
   Pokemon team[TEAM_SIZE];
   Active active;
   Request request;
-  Action choice;
-  uint8_t choice_slot, choice_has_slot;
+  uint8_t chosen, chosen_move, chosen_slot; // of CHOICE_…; a slot of the active Pokémon, or a place to switch to
 } Side;
 
 #define QUEUE_SIZE 8
@@ -122,11 +124,12 @@ typedef struct {
   uint8_t ended;
   int8_t winner;        // seat, or -1
   uint8_t failed;       // Showdown would have thrown an error; the match is void
-  uint8_t depth;        // of nested moves
+  uint8_t depth;        // of moves that call others
   uint8_t queue_length, faint_count, faints[4];
+  int16_t move_line;    // place in the log of the last `move` line, whose tags are added later, or -1
   Action queue[QUEUE_SIZE];
   Side sides[2];
-  Log log;
+  Log log; // the lines of the last step; comes last, as a clone need not copy it
 } Battle;
 
 // Start a battle and make the first requests. The seed is Showdown's "gen5,<16 hex digits>", read as one number.

@@ -34,11 +34,10 @@ enum { MOVE_IGNORES_IMMUNITY = 1, MOVE_TARGETS_SELF = 2, MOVE_ONE_HIT_KO = 4, MO
        MOVE_CALLABLE = 16, // by Metronome
        MOVE_DAMAGE_IS_LEVEL = 32 };
 
-#define ACCURACY_SURE 0
 #define HITS_TWO_TO_FIVE 255
 
 typedef struct {
-  uint8_t type, category, power, accuracy /* of 100 */, pp, flags, critical_ratio;
+  uint8_t type, category, power, accuracy /* of 256, 0 is sure */, pp, flags, critical_ratio;
   int8_t priority;
   uint8_t hits;            // 0 once
   uint8_t damage;          // fixed damage
