@@ -181,6 +181,8 @@ class Run:
             "collection/voided": float(counts.voided),
             "collection/restarts": float(counts.restarts),
             **{f"collection/ended/{reason}": float(count) for reason, count in counts.ended.items()},
+            **({"collection/checked": float(counts.checked)} if counts.checked else {}),
+            **({"collection/different": float(counts.different)} if counts.different else {}),
             "collection/batch": float(trajectories.decisions),
             "collection/stale": float(played.decisions - trajectories.decisions),
             "collection/episode_length": trajectories.decisions / trajectories.episodes,

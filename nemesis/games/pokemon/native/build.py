@@ -98,7 +98,8 @@ def build_library(output: Path, target: str | None = None, extra: Sequence[str] 
     with tempfile.TemporaryDirectory(dir=output.parent, prefix=".build-") as folder:
         built = Path(folder, output.name)
         definition = f'-DNEMESIS_SOURCES="{source_hash()}"'
-        command = [*compiler, *FLAGS, *extra, definition, "-shared", f"-I{FOLDER}", "-o", str(built)]
+        linker = ["-Wl,-z,defs"] if (target or sys.platform).startswith("linux") and not extra else []
+        command = [*compiler, *FLAGS, *extra, *linker, definition, "-shared", "-o", str(built)]
         _run([*command, *map(str, sources())])
         built.replace(output)
 
