@@ -33,7 +33,7 @@ class BattleHost(Protocol):
     """What simulates the battles of a share of the slots; see `Host`."""
 
     @property
-    def pid(self) -> int: ...
+    def pid(self) -> int | None: ...
 
     def begin_step(self, actions: IntArray, setups: list[dict[str, Any]]) -> None: ...
 
@@ -110,7 +110,8 @@ class BattlePool:
 
     @property
     def host_pids(self) -> list[int]:
-        return [host.pid for host in self._hosts]
+        """The processes of the hosts; none if the battles are simulated in this one."""
+        return [host.pid for host in self._hosts if host.pid is not None]
 
     def recv(self) -> tuple[Decisions, Results]:
         """Return the decisions of all matches of the next host, and which of its matches have ended.
@@ -232,7 +233,7 @@ class BattlePool:
         try:
             self._hosts[number].begin_step(actions, setups)
         except HostError as error:
-            _log.warning("Pokémon host %d: %s", self._hosts[number].pid, error)  # receiving will replace it
+            _log.warning("Pokémon host %s: %s", self._hosts[number].pid, error)  # receiving will replace it
 
     def _setup(self, number: int, slot: int) -> dict[str, Any]:
         seed = "gen5," + self._generator.bytes(8).hex()
@@ -254,7 +255,7 @@ class BattlePool:
 
     def _replace(self, number: int, error: HostError) -> None:
         lost, share = self._hosts[number], self._shares[number]
-        _log.warning("Pokémon host %d is replaced and its matches are voided. %s", lost.pid, error)
+        _log.warning("Pokémon host %s is replaced and its matches are voided. %s", lost.pid, error)
         lost.close()
         self._losses += 1
         if self._losses > _MAX_LOSSES:

@@ -1,6 +1,5 @@
 """A host in this process: the same steps, answers and recordings as those of a Node host, on the native engine."""
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -30,8 +29,9 @@ class NativeHost:
         self._none: IntArray = np.zeros(0, np.int64)
 
     @property
-    def pid(self) -> int:
-        return os.getpid()
+    def pid(self) -> None:
+        """There is no other process."""
+        return
 
     def begin_step(self, actions: IntArray, setups: list[dict[str, Any]]) -> None:
         """Answer all open decisions and start new matches; `end_step` returns the result."""
