@@ -1,5 +1,5 @@
-// Prints what the native tracker reads of the Gen 1 dex, as JSON: of each species and move, by Showdown's number, its id
-// and the facts that the tracker's lexicon has of it.
+// Prints what the native tracker reads of the Gen 1 dex, as JSON: of each species and move, in the order of Showdown's
+// numbers, its id and what the tracker's lexicon knows of it.
 //
 //   node tools/tracker-facts.js
 

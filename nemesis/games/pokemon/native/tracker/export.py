@@ -75,7 +75,7 @@ def facts() -> str:
     bits = [[place // 16, 1 << place % 16, counter] for place, counter in volatiles]
     types = [0, *(number["types"][name] for name in TYPES)]
     lines = [
-        "// Facts of the Gen 1 dex by Showdown's numbers, with the numbers of the vocabulary of views. Written by export.py.",
+        "// The Gen 1 dex by Showdown's numbers, with the numbers of the vocabulary of views. Written by export.py.",
         "",
         '#include "facts.h"',
         "",

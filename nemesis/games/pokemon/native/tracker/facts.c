@@ -1,4 +1,4 @@
-// Facts of the Gen 1 dex by Showdown's numbers, with the numbers of the vocabulary of views. Written by export.py.
+// The Gen 1 dex by Showdown's numbers, with the numbers of the vocabulary of views. Written by export.py.
 
 #include "facts.h"
 

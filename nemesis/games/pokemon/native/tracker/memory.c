@@ -40,11 +40,12 @@ static bool has_moves_of(const OwnPokemon *own, const SeatMember *entry) {
 
 // The place of the own Pokémon that an entry of a request shows, among those that it has not shown yet.
 static int find_own(const SeatMemory *memory, const SeatMember *entry, uint32_t found) {
+  if (!memory->has_namesakes) return entry->name;
   int first = -1;
   for (int place = 0; place < memory->members; place++) {
     const OwnPokemon *own = &memory->team[place];
     if (own->name != entry->name || found >> place & 1) continue;
-    if (!memory->has_namesakes || has_moves_of(own, entry)) return place;
+    if (has_moves_of(own, entry)) return place;
     if (first < 0) first = place;
   }
   return first < 0 ? 0 : first;

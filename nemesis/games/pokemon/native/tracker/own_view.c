@@ -1,31 +1,41 @@
 // Writes own Pokémon into a view record: exact facts from the seat's request, and what is public about them.
 
+#include <string.h>
+
 #include "state.h"
 
-static bool is_revealed(const Tracker *tracker, int seat, const OwnPokemon *own, int move) {
-  return own->known >= 0 && place_of_move(&tracker->sides[seat].team[own->known].moves, move) >= 0;
+// Columns of moves that are the same whether or not it is on the field. There is no move 0, and its facts are 0.
+static void write_set(int16_t *columns, const SeatMember *entry, const TrackedPokemon *known) {
+  for (int place = 0; place < SEAT_MOVES; place++) {
+    const MoveFacts *facts = &tracker_moves[entry->moves[place]];
+    columns[POKEMON_MOVES + place] = (int16_t)facts->number;
+    columns[POKEMON_MAX_PP + place] = facts->max_pp;
+  }
+  if (!known) return;
+  for (int shown = 0; shown < known->moves.count; shown++) {
+    for (int place = 0; place < SEAT_MOVES; place++) {
+      columns[POKEMON_MOVE_REVEALED + place] |= entry->moves[place] == known->moves.ids[shown];
+    }
+  }
 }
 
-// The PP of a Pokémon whose request shows them, or as far as they are known; and which moves it may not use.
-static void write_moves(int16_t *columns, const Tracker *tracker, const SeatRequest *request, int seat,
-                        const OwnPokemon *own, const SeatMember *entry, const TrackedSlot *slot) {
-  bool offered = slot && request->offered_count;
-  bool exact = offered && request->has_pp && request->offered_count == entry->move_count;
-  bool transformed = slot && slot->transform_model >= 0;
+// What the request says of its moves; if it shows no PP, as far as they are known.
+static void write_offered(int16_t *columns, const Tracker *tracker, const SeatRequest *request, int seat,
+                          const OwnPokemon *own, const SeatMember *entry, const TrackedSlot *slot) {
+  bool exact = request->has_pp && request->offered_count == entry->move_count;
+  bool transformed = slot->transform_model >= 0;
   for (int place = 0; place < entry->move_count; place++) {
     int id = entry->moves[place];
-    columns[POKEMON_MOVES + place] = (int16_t)tracker_moves[id].number;
+    if (transformed) columns[POKEMON_MOVE_REVEALED + place] = 1;
     if (exact) {
       columns[POKEMON_PP + place] = request->pp[place];
       columns[POKEMON_MAX_PP + place] = request->max_pp[place];
       columns[POKEMON_MOVE_DISABLED + place] = request->disabled[place];
-    } else {
-      columns[POKEMON_MAX_PP + place] = tracker_moves[id].max_pp;
-      if (transformed) tracker_write_transformed_pp(columns, place, slot, id);
-      else columns[POKEMON_PP + place] = (int16_t)tracker_own_pp(tracker, seat, own, place);
-      columns[POKEMON_MOVE_DISABLED + place] = offered && request->offered[0] != id;
+      continue;
     }
-    columns[POKEMON_MOVE_REVEALED + place] = transformed || is_revealed(tracker, seat, own, id);
+    if (transformed) tracker_write_transformed_pp(columns, place, slot, id);
+    else columns[POKEMON_PP + place] = (int16_t)tracker_own_pp(tracker, seat, own, place);
+    columns[POKEMON_MOVE_DISABLED + place] = request->offered_count && request->offered[0] != id;
   }
 }
 
@@ -43,7 +53,7 @@ static void write_own(int16_t *columns, const Tracker *tracker, const SeatReques
   columns[POKEMON_ITEM_STATE] = ITEM_NONE;
   columns[POKEMON_BROUGHT] = BROUGHT_YES;
   columns[POKEMON_SEEN] = own->seen;
-  for (int stat = 0; stat < SEAT_STATS; stat++) columns[POKEMON_STATS + stat] = (int16_t)entry->stats[stat];
+  memcpy(columns + POKEMON_STATS, entry->stats, sizeof entry->stats);
   tracker_write_types(columns, species, slot);
   if (entry->hp) {
     columns[POKEMON_HP] = (int16_t)entry->hp;
@@ -53,8 +63,16 @@ static void write_own(int16_t *columns, const Tracker *tracker, const SeatReques
   } else {
     columns[POKEMON_FAINTED] = 1;
   }
-  write_moves(columns, tracker, request, seat, own, entry, slot);
-  if (slot) tracker_write_slot(columns, slot, tracker->turn);
+  write_set(columns, entry, own->known < 0 ? 0 : &side->team[own->known]);
+  if (slot) {
+    write_offered(columns, tracker, request, seat, own, entry, slot);
+    tracker_write_slot(columns, slot, tracker->turn);
+    return;
+  }
+  for (int place = 0; place < entry->move_count; place++) {
+    int pp = own->on_field ? tracker_own_pp(tracker, seat, own, place) : own->left[place];
+    columns[POKEMON_PP + place] = (int16_t)pp;
+  }
 }
 
 void tracker_write_own(int16_t *columns, const Tracker *tracker, const SeatRequest *request, int seat,

@@ -23,11 +23,11 @@ typedef struct SeatMember {
   uint8_t status;
   uint8_t active; // the entry's `active`, which stays set when it faints
   uint8_t move_count;
-  uint8_t moves[SEAT_MOVES]; // the current ones: Transform and Mimic change them
+  uint8_t moves[SEAT_MOVES]; // the current ones, then 0: Transform and Mimic change them
   uint8_t unused;
   uint16_t hp; // exact
   uint16_t max_hp; // not read if hp is 0, as a request does not show it then
-  uint16_t stats[SEAT_STATS]; // atk, def, spa, spd, spe, without changes in battle
+  int16_t stats[SEAT_STATS]; // atk, def, spa, spd, spe, without changes in battle
 } SeatMember;
 
 typedef struct SeatRequest {
@@ -35,7 +35,7 @@ typedef struct SeatRequest {
   uint8_t members;
   uint8_t trapped;       // `active.trapped`
   uint8_t offered_count; // number of `active.moves`; 0 without `active`
-  uint8_t has_pp;        // whether the first of them shows PP; not if locked, recharging, or with Struggle or Fight only
+  uint8_t has_pp;        // whether the first of them shows PP; not if locked, recharging, or left with Struggle
   uint8_t offered[SEAT_MOVES];
   uint8_t pp[SEAT_MOVES];
   uint8_t max_pp[SEAT_MOVES];
