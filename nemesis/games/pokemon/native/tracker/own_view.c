@@ -4,16 +4,16 @@
 
 #include "state.h"
 
-// Columns of moves that are the same whether or not it is on the field. There is no move 0, and its facts are 0.
+// Columns of moves that are the same whether or not it is on the field.
 static void write_set(int16_t *columns, const SeatMember *entry, const TrackedPokemon *known) {
-  for (int place = 0; place < SEAT_MOVES; place++) {
+  for (int place = 0; place < entry->move_count; place++) {
     const MoveFacts *facts = &tracker_moves[entry->moves[place]];
     columns[POKEMON_MOVES + place] = (int16_t)facts->number;
     columns[POKEMON_MAX_PP + place] = facts->max_pp;
   }
   if (!known) return;
   for (int shown = 0; shown < known->moves.count; shown++) {
-    for (int place = 0; place < SEAT_MOVES; place++) {
+    for (int place = 0; place < entry->move_count; place++) {
       columns[POKEMON_MOVE_REVEALED + place] |= entry->moves[place] == known->moves.ids[shown];
     }
   }

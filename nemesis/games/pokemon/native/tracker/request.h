@@ -23,7 +23,7 @@ typedef struct SeatMember {
   uint8_t status;
   uint8_t active; // the entry's `active`, which stays set when it faints
   uint8_t move_count;
-  uint8_t moves[SEAT_MOVES]; // the current ones, then 0: Transform and Mimic change them
+  uint8_t moves[SEAT_MOVES]; // the current ones: Transform and Mimic change them
   uint8_t unused;
   uint16_t hp; // exact
   uint16_t max_hp; // not read if hp is 0, as a request does not show it then
