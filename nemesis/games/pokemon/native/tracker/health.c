@@ -31,16 +31,6 @@ void tracker_damage(Tracker *tracker, const Line *line) {
   }
 }
 
-void tracker_heal(Tracker *tracker, const Line *line) {
-  TrackedSide *side = &tracker->sides[line->seat];
-  TrackedPokemon *pokemon = active_pokemon(side);
-  if (!pokemon) return;
-  tracker_set_condition(pokemon, line);
-  if (!pokemon->fainted || !pokemon->hp) return;
-  pokemon->fainted = 0;
-  side->faints--;
-}
-
 void tracker_status(Tracker *tracker, const Line *line) {
   TrackedSide *side = &tracker->sides[line->seat];
   TrackedPokemon *pokemon = active_pokemon(side);

@@ -38,7 +38,9 @@ static void read_line(Tracker *tracker, const Line *line) {
   case LINE_CANT: tracker_cant(tracker, line); break;
   case LINE_FAINT: tracker_faint(tracker, line); break;
   case LINE_DAMAGE: tracker_damage(tracker, line); break;
-  case LINE_HEAL: tracker_heal(tracker, line); break;
+  case LINE_HEAL:
+    if (slot->pokemon >= 0) tracker_set_condition(active_pokemon(side), line);
+    break;
   case LINE_STATUS: tracker_status(tracker, line); break;
   case LINE_CURE_STATUS:
     if (slot->pokemon >= 0) tracker_set_status(active_pokemon(side), LINE_STATUS_NONE);

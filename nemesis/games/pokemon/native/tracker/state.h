@@ -81,7 +81,6 @@ void tracker_faint(Tracker *tracker, const Line *line);
 void tracker_set_status(TrackedPokemon *pokemon, int status);
 void tracker_set_condition(TrackedPokemon *pokemon, const Line *line);
 void tracker_damage(Tracker *tracker, const Line *line);
-void tracker_heal(Tracker *tracker, const Line *line);
 void tracker_status(Tracker *tracker, const Line *line);
 void tracker_boost(TrackedSlot *slot, int stat, int stages);
 
