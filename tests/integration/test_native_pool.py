@@ -12,12 +12,14 @@ from nemesis.core.masks import unpack_mask
 from nemesis.games import open_game
 from nemesis.games.pokemon.hosts.host_process import Ended, Setting
 from nemesis.games.pokemon.hosts.warm_hosts import WarmHosts
-from nemesis.games.pokemon.native import checks, library
+from nemesis.games.pokemon.native import checks
 from nemesis.games.pokemon.native.checks import Checks, difference
+from nemesis.games.pokemon.native.engine import library_problem
 from nemesis.games.pokemon.native.hosts import NativeHosts
+from nemesis.games.pokemon.native.library import LibraryError
 from nemesis.games.pokemon.settings import PokemonSettings
 
-pytestmark = pytest.mark.skipif(bool(library.problem()), reason=library.problem() or "there is a library")
+pytestmark = pytest.mark.skipif(bool(library_problem()), reason=library_problem() or "there is a library")
 
 ENGINES = ("showdown", "native")
 TEAM = """
@@ -161,7 +163,7 @@ def test_without_a_library_battles_are_played_on_showdown(monkeypatch, caplog):
 
 
 def raise_library_error():
-    raise library.LibraryError("There is no compiler.")
+    raise LibraryError("There is no compiler.")
 
 
 def test_matches_are_checked_on_showdown_while_they_are_played(caplog):

@@ -92,9 +92,9 @@ class Arena:
         self._arena.waiting = 0
 
 
-def aligned(size: int) -> npt.NDArray[np.uint8]:
-    """Return zeroed memory at an address that structs may have."""
-    memory = np.zeros(size + 64, np.uint8)
+def aligned(size: int, *, zeroed: bool = True) -> npt.NDArray[np.uint8]:
+    """Return memory at an address that structs may have."""
+    memory = (np.zeros if zeroed else np.empty)(size + 64, np.uint8)
     start = -memory.ctypes.data % 64
     return memory[start : start + size]
 
@@ -112,6 +112,10 @@ def checked_library() -> Any:
         ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_char_p, ctypes.c_int32, ctypes.c_void_p,
     )  # fmt: skip
     library.nemesis_arena_restore.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int32)
+    library.nemesis_matches_start.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int32)
+    library.nemesis_matches_step.argtypes = (
+        *(ctypes.c_void_p,) * 4, ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p,
+    )  # fmt: skip
     library.nemesis_layout_version.restype = ctypes.c_char_p
     sizes = (ctypes.c_int32 * 5)()
     library.nemesis_sizes(sizes)

@@ -32,14 +32,24 @@ def choose_hosts(
     return showdown
 
 
+def library_problem() -> str:
+    """Return why there is no native library, or an empty text; it is compiled now if it is missing."""
+    try:
+        checked_library()
+    except LibraryError as error:
+        return str(error)
+    return ""
+
+
 def _problem(battle_format: Format, teams: Iterable[str]) -> str:
     """Return why the native engine cannot play a format with these teams, or an empty text."""
     if not is_native(battle_format):
         return f"The native engine does not play {battle_format.id}; it plays {', '.join(NATIVE_FORMATS)}."
+    if problem := library_problem():
+        return problem
     try:
-        checked_library()
         for team in teams:
             team_sheet(team)
-    except (LibraryError, TeamSheetError) as error:
+    except TeamSheetError as error:
         return str(error)
     return ""

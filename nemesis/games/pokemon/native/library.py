@@ -30,11 +30,6 @@ def load() -> ctypes.CDLL:
     return library
 
 
-def problem() -> str:
-    """Return why there is no library, or an empty text."""
-    return _loaded()[1]
-
-
 @cache
 def _loaded() -> tuple[ctypes.CDLL | None, str]:
     try:

@@ -14,10 +14,7 @@ void nemesis_draw_teams(int32_t teams_from, const uint64_t seeds[SEATS], Team te
   for (int seat = 0; seat < SEATS; seat++) random_team(&generator, seeds[seat], &teams[seat]);
 }
 
-static void start(Arena *arena, const Setup *setup) {
-  Match *match = &arena->matches[setup->slot];
-  arena->live[setup->slot] = 1;
-  arena->choice_count[setup->slot] = 0;
+void start_match(Match *match, const Setup *setup) {
   if (setup->teams_from == TEAMS_GIVEN) {
     match_start(match, setup->teams, setup->seed, setup->rules);
     return;
@@ -25,6 +22,12 @@ static void start(Arena *arena, const Setup *setup) {
   Team teams[SEATS];
   nemesis_draw_teams(setup->teams_from, setup->team_seeds, teams);
   match_start(match, teams, setup->seed, setup->rules);
+}
+
+static void start(Arena *arena, const Setup *setup) {
+  arena->live[setup->slot] = 1;
+  arena->choice_count[setup->slot] = 0;
+  start_match(&arena->matches[setup->slot], setup);
 }
 
 // Record a choice and make it. A battle that outgrows its recording has refused nearly all of its choices.
@@ -52,7 +55,8 @@ static void encode(Arena *arena, const Output *output) {
     for (int seat = 0; seat < SEATS; seat++) {
       if (!match_waits(match, seat)) continue;
       int16_t *view = output->views + (size_t)row * VIEW_SIZE;
-      match_write(match, seat, match->refusals[seat], view, output->masks + (size_t)row * MASK_BYTES);
+      match_view(match, seat, match->refusals[seat], view);
+      match_mask(match, seat, output->masks + (size_t)row * MASK_BYTES);
       arena->slot[row] = slot;
       arena->seat[row++] = seat;
     }
@@ -99,7 +103,6 @@ int32_t nemesis_arena_step(Arena *arena, const int64_t *actions, int32_t count, 
 
 int32_t nemesis_arena_restore(Arena *arena, const Setup *setup, const uint8_t *choices, int32_t count) {
   int16_t view[VIEW_SIZE];
-  uint8_t mask[MASK_BYTES];
   start(arena, setup);
   Match *match = &arena->matches[setup->slot];
   for (int32_t made = 0; made < count && match->reason == REASON_NONE;) {
@@ -107,7 +110,7 @@ int32_t nemesis_arena_restore(Arena *arena, const Setup *setup, const uint8_t *c
     match_track(match);
     for (int seat = 0; seat < SEATS; seat++) {
       if (!match_waits(match, seat)) continue;
-      match_write(match, seat, 0, view, mask);
+      match_view(match, seat, 0, view);
       asked++;
     }
     if (!asked) return 0;

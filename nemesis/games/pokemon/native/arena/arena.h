@@ -51,6 +51,27 @@ NEMESIS_API int32_t nemesis_arena_step(Arena *arena, const int64_t *actions, int
 // Replay a recorded match in its slot. Returns 0 if the recording does not fit the battle.
 NEMESIS_API int32_t nemesis_arena_restore(Arena *arena, const Setup *setup, const uint8_t *choices, int32_t count);
 
+// Start a match, whatever its slot.
+void start_match(Match *match, const Setup *setup);
+
+// Start matches one after the other in memory, whose slots are not read.
+NEMESIS_API void nemesis_matches_start(Match *matches, const Setup *setups, int32_t count);
+
+// What is known of matches after a step; arrays may be NULL where nothing is to be written.
+typedef struct {
+  uint8_t *waits;  // (match, SEATS) whether the seat has to answer
+  int8_t *reason;  // (match) REASON_…
+  int8_t *winner;  // (match) seat, or -1
+  uint8_t *masks;  // (match, SEATS, MASK_BYTES), 0 for a seat that does not have to answer
+  int16_t *views;  // (match, SEATS, VIEW_SIZE) or, of one seat, (match, VIEW_SIZE)
+  int32_t seats;   // whose views are written: 0, 1, both (2), none (3), or never again (4), so nothing is remembered
+} Branches;
+
+// Copy matches from[source[i]] to to[i], answer the seats that wait with actions (match, SEATS), and describe them. With
+// no source, to[i] itself goes on; with no actions, nothing is answered.
+NEMESIS_API void nemesis_matches_step(Match *to, const Match *from, const int64_t *source, const int8_t *actions,
+                                      int32_t count, int32_t turn_limit, const Branches *branches);
+
 // Draw the teams of both seats from their seeds, as a match with these `teams_from` does.
 NEMESIS_API void nemesis_draw_teams(int32_t teams_from, const uint64_t seeds[SEATS], Team teams[SEATS]);
 

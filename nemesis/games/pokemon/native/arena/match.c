@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "../tracker/state.h"
 #include "seat_request.h"
 
 enum { ACTIONS = 20 };
@@ -46,11 +47,21 @@ void match_track(Match *match) {
   log->count = 0;
 }
 
-void match_write(Match *match, int seat, int refusals, int16_t *view, uint8_t *mask) {
+void match_remember(Match *match, int seat) {
+  SeatRequest request;
+  uint8_t order[SEAT_TEAM];
+  fill_seat_request(&match->battle, seat, &request);
+  tracker_update_memory(&match->tracker, &request, seat, order);
+}
+
+void match_view(Match *match, int seat, int refusals, int16_t *view) {
   SeatRequest request;
   fill_seat_request(&match->battle, seat, &request);
   nemesis_view_write(view, &match->tracker, &request, seat, refusals);
-  uint32_t legal = match->battle.sides[seat].request.legal;
+}
+
+void match_mask(const Match *match, int seat, uint8_t *mask) {
+  uint32_t legal = match_waits(match, seat) ? match->battle.sides[seat].request.legal : 0;
   mask[0] = mask[1] = mask[2] = 0;
   for (int action = 0; action < ACTIONS; action++)
     mask[action >> 3] |= (uint8_t)((legal >> action & 1) << (7 - (action & 7)));

@@ -36,7 +36,13 @@ void match_choose(Match *match, int seat, int action, int turn_limit);
 // Let the tracker read the new lines.
 void match_track(Match *match);
 
-// Write a seat's view record and its mask. This also updates what the seat remembers.
-void match_write(Match *match, int seat, int refusals, int16_t *view, uint8_t *mask);
+// Update what a seat remembers, where no view is written.
+void match_remember(Match *match, int seat);
+
+// Write the view record of a seat that has to answer. This also updates what the seat remembers.
+void match_view(Match *match, int seat, int refusals, int16_t *view);
+
+// Write the mask of a seat, whose highest bit is the first action; empty if it does not have to answer.
+void match_mask(const Match *match, int seat, uint8_t *mask);
 
 #endif
