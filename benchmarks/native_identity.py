@@ -25,6 +25,7 @@ KINDS = {
     "generated": "teams of gen1randombattle",
     "wild": "any sets, mostly moves with code of their own",
     "even": "any sets, all moves alike",
+    "focused": "wild teams with a few moves that meet in rare ways",
     "mirror": "the same wild team on both sides",
     "pp": "small wild teams with 0 to 3 power points for each move",
     "long": "wild teams that hardly deal damage",

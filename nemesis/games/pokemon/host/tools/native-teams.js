@@ -18,6 +18,15 @@ const CODED = `bide bind clamp conversion counter dig disable firespin fly focus
   agility sandattack doubleteam defensecurl roar teleport seismictoss nightshade dragonrage payday`.split(/\s+/);
 /** Moves that keep a battle from ending. */
 const PATIENT = 'recover rest softboiled splash teleport haze mist reflect lightscreen transform substitute growl leer conversion'.split(' ');
+/** Moves that meet in rare ways. */
+const THEMES = [
+  'substitute confuseray supersonic jumpkick highjumpkick psybeam', 'transform mimic metronome icebeam thunderwave',
+  'metronome mirrormove wrap hyperbeam thrash rage bide', 'wrap clamp haze sleeppowder rest toxic agility',
+  'counter substitute fissure bide seismictoss hyperbeam', 'disable rage selfdestruct explosion substitute',
+  'toxic leechseed haze rest wrap fireblast', 'dig fly swift transform thunderwave confuseray metronome',
+  'mimic transform metronome mirrormove', 'hyperbeam sleeppowder spore stomp wrap haze', 'petaldance thrash disable haze confuseray sandattack',
+  'icebeam fireblast haze wrap bide metronome', 'conversion reflect lightscreen amnesia growl screech haze', 'metronome', 'solarbeam skyattack metronome disable thunderwave confuseray',
+].map((names) => names.split(' '));
 const STATS = ['hp', 'atk', 'def', 'spa', 'spd', 'spe'];
 const TURNS = 1001;
 
@@ -44,6 +53,13 @@ export const KINDS = {
   long: (simulator, random) => {
     const teams = [0, 1].map(() => wild(simulator, random, { pool: PATIENT }));
     return setup(random, teams, random(2) ? 2 : 0);
+  },
+  focused: (simulator, random) => {
+    const pool = [...draw(THEMES, random), ...(random(2) ? draw(THEMES, random) : [])];
+    const limits = { pool, equal: random(3) === 0 };
+    const made = setup(random, [0, 1].map(() => wild(simulator, random, limits)), [0, 3, 8, 20][random(4)]);
+    const few = random(4) === 0;
+    return { ...made, pp: few ? Array.from({ length: slotsOf(simulator, made.teams) }, () => random(8)) : null };
   },
   // Every move alike, so that those without code of their own are used as well.
   even: (simulator, random) => setup(random, [0, 1].map(() => wild(simulator, random, { even: true })), 8),
@@ -109,7 +125,7 @@ function poolsOf(dex) {
 /**
  * @param {Simulator} simulator
  * @param {Random} random
- * @param {{small?: boolean, pool?: string[], even?: boolean}} limits
+ * @param {{small?: boolean, pool?: string[], even?: boolean, equal?: boolean}} limits equal: all of one species, so that speeds tie
  */
 function wild({ Dex, Teams }, random, limits) {
   const pools = poolsOf(Dex.mod('gen1'));
@@ -118,6 +134,7 @@ function wild({ Dex, Teams }, random, limits) {
   const few = random(6) === 0 ? Array.from({ length: 3 }, () => draw(CODED, random)) : null; // the whole team uses the same
   const ghosts = pools.species.filter(({ types }) => types.includes('Ghost'));
   const sets = Array.from({ length: members }, (_, index) => {
+    if (limits.equal) return wildSet(pools.species[0], index, limits.pool ?? CODED, random);
     const species = limits.small && random(3) === 0 ? draw(ghosts, random) : draw(pools.species, random);
     const pool = limits.pool ?? (limits.even || random(4) === 0 ? pools.moves : (few ?? CODED));
     return wildSet(species, index, pool, random);
