@@ -13,8 +13,8 @@
 #include "../lines.h"
 #include "request.h"
 
-// A Pokémon may show more than four moves: Disable may name those that it learned by Mimic, and Pokémon of the same
-// species and nickname are taken for one. Later ones than these are left out, which no view shows.
+// A Pokémon may show more than four moves: Pokémon of the same species and nickname are taken for one, up to six of four
+// moves each, and Disable may name moves that were learned by Mimic. Any beyond these are left out.
 #define TRACKED_MOVES 24
 #define TRACKED_VOLATILES 18
 
