@@ -14,6 +14,7 @@ const CHALLENGE_CUP_TOTAL = 1307;
 export function randomSets() {
   const { Dex } = require('pokemon-showdown');
   const dex = Dex.mod('gen1');
+  /** @type {Record<string, any>} */
   const data = require('pokemon-showdown/dist/data/random-battles/gen1/data.json');
   const num = (/** @type {string} */ id) => dex.moves.get(id).num;
   const list = (/** @type {string[] | undefined} */ moves) => `{${(moves ?? []).map(num).join(', ') || '0'}}`;
