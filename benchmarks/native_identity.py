@@ -2,11 +2,11 @@
 
 Compared are the random number generator, the whole hidden state (health, statuses, counters, power points, stats,
 conditions with their data, what was last selected and used), both requests with the legal actions, and the log lines.
-The players choose at random. A difference is shown with both engines' last two turns and fails the command.
+The players choose at random. A difference is shown with both engines' last two turns and as a smaller case, and fails
+the command.
 """
 
 import argparse
-import ctypes
 import json
 import subprocess
 import time
@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.native_replay import Battle, Engine, first_difference, shown
+from benchmarks.native_shrinking import Shrinker, reference_command
 from benchmarks.report import MeasurementError, option_parser, print_table, progress, run, write_figures
-from nemesis.games.pokemon.native import library
-from nemesis.games.pokemon.native.team_sheets import team_sheet
-from nemesis.games.pokemon.node import find_node, installed_host
 
 KINDS = {
     "sheets": "the shipped teams of gen1ou",
@@ -32,41 +31,7 @@ KINDS = {
 }
 BATTLES, QUICK_BATTLES = 2000, 40
 SHEETS = Path(__file__).parents[1] / "nemesis/games/pokemon/teams/sets/gen1ou"
-_CLAUSES = 3  # those for sleep and freeze
-_TEXT_BYTES = 1 << 16
-_SHOWN_STEPS = 3
 _PROGRESS_SECONDS = 60
-
-
-class Engine:
-    """The native engine with one battle."""
-
-    def __init__(self, path: Path | None = None) -> None:
-        self._library = ctypes.CDLL(str(path)) if path else library.load()
-        self._battle = ctypes.create_string_buffer(self._library.nemesis_battle_size())
-        self._text = ctypes.create_string_buffer(_TEXT_BYTES)
-
-    def start(self, setup: dict[str, Any]) -> None:
-        """Start the battle of a set-up."""
-        teams = b"".join(team_sheet(team) for team in setup["teams"])
-        seed = ctypes.c_uint64(int(setup["seed"], 16))
-        self._library.nemesis_battle_start(self._battle, teams, seed, _CLAUSES)
-        if setup["pp"]:
-            self._library.nemesis_battle_set_pp(self._battle, bytes(setup["pp"]))
-
-    def choose(self, seat: int, action: int) -> bool:
-        """Make a choice; return whether it was accepted."""
-        return bool(self._library.nemesis_battle_choose(self._battle, seat, action))
-
-    def state(self) -> str:
-        """Return the whole state as text."""
-        self._library.nemesis_battle_describe(self._battle, self._text, _TEXT_BYTES)
-        return self._text.value.decode()
-
-    def lines(self) -> str:
-        """Return the lines of the last step as text."""
-        self._library.nemesis_battle_lines(self._battle, self._text, _TEXT_BYTES)
-        return self._text.value.decode()
 
 
 @dataclass
@@ -109,7 +74,9 @@ def main() -> None:
     if options.json:
         write_figures(options.json, {"rows": rows, "differences": found})
     if found:
-        raise MeasurementError(f"The engines differ.\n{shown(found[0])}")
+        with Shrinker(engine, overlay=options.overlay) as shrinker:
+            smallest = shrinker.shrink(found[0])
+        raise MeasurementError(f"The engines differ.\n{shown(found[0])}\n\nThe smallest case found:\n{shown(smallest)}")
 
 
 def compare(engine: Engine, kind: str, options: argparse.Namespace) -> Tally:
@@ -131,59 +98,17 @@ def compare(engine: Engine, kind: str, options: argparse.Namespace) -> Tally:
     return tally
 
 
-def reference(kind: str, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def reference(kind: str, options: argparse.Namespace) -> Iterator[Battle]:
     """Yield battles that Showdown played."""
-    node = find_node("bundled")
     battles = options.battles or (QUICK_BATTLES if options.quick else BATTLES)
-    command = [str(node.node), str(installed_host(node) / "tools/native-reference.js"), "--sheets", str(SHEETS)]
+    command = [*reference_command(overlay=options.overlay), "--sheets", str(SHEETS)]
     command += ["--kind", kind, "--battles", str(battles), "--first", str(options.first), "--seed", str(options.seed)]
-    if options.overlay:
-        command.append("--overlay")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
-        assert process.stdout is not None
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
-            for line in process.stdout:
+            for line in process.stdout or ():
                 yield json.loads(line)
         finally:
             process.terminate()
-
-
-def first_difference(engine: Engine, battle: dict[str, Any]) -> dict[str, Any] | None:
-    """Replay a battle in the native engine and return where it differs, or None."""
-    engine.start(battle)
-    past: list[tuple[str, str, str, str, list[int]]] = []
-    for place, (state, lines, choices) in enumerate(battle["steps"]):
-        native = (engine.state(), engine.lines())
-        past.append((state, native[0], lines, native[1], choices))
-        if native != (state, lines):
-            return _difference(battle, place, past, "")
-        for seat, action in enumerate(choices):
-            if action >= 0 and not engine.choose(seat, action):
-                return _difference(battle, place, past, f"refused action {action} of seat {seat}")
-    if battle["failure"] and ".1 damage" not in engine.state().split(" | ")[0]:
-        return _difference(battle, len(battle["steps"]), past, f"only Showdown failed: {battle['failure']}")
-    return None
-
-
-def _difference(battle: dict[str, Any], place: int, past: list[Any], problem: str) -> dict[str, Any]:
-    setup = {key: value for key, value in battle.items() if key != "steps"}
-    choices = [step[2] for step in battle["steps"][: place + 1]]
-    return {"step": place, "problem": problem, "setup": setup, "choices": choices, "steps": past[-_SHOWN_STEPS:]}
-
-
-def shown(difference: dict[str, Any]) -> str:
-    """Describe a difference: both engines' last steps, and which fields differ in the last one."""
-    text = [f"{difference['kind']} battle {difference['battle']}, step {difference['step']} {difference['problem']}"]
-    text += difference["setup"]["teams"]
-    for state, native, lines, native_lines, choices in difference["steps"]:
-        text += [f"Showdown  {state}", f"  lines  {lines}", f"native    {native}", f"  lines  {native_lines}"]
-        text.append(f"choices   {choices}")
-    state, native, lines, native_lines, _ = difference["steps"][-1]
-    pairs = zip(state.split(), native.split(), strict=False)
-    text += [f"differs: {one} in Showdown, {other} here" for one, other in pairs if one != other]
-    if lines != native_lines:
-        text.append("The lines differ.")
-    return "\n".join(text)
 
 
 def _kinds_help() -> str:

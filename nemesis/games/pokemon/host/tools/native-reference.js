@@ -73,14 +73,15 @@ function play(setup, random) {
   let read = 0;
   let failure = '';
   while (!battle.ended && battle.turn <= setup.most) {
-    const choices = random ? choose(battle, setup, random) : setup.choices?.[steps.length];
+    const choices = random ? choose(battle, setup, random) : legal(battle, setup.choices?.[steps.length]);
     steps.push([describer.state(), reader.read(battle.log, read), choices ?? []]);
     read = battle.log.length;
     if (!choices) break;
     failure = answer(battle, choices);
     if (failure) break;
   }
-  if (!failure) steps.push([describer.state(), reader.read(battle.log, read), []]);
+  const complete = battle.ended || battle.turn > setup.most;
+  if (complete && !failure) steps.push([describer.state(), reader.read(battle.log, read), []]);
   return { ...setup, steps, failure };
 }
 
@@ -112,6 +113,20 @@ function choose(battle, { switching }, random) {
     if (!switching || !moves.length || !switches.length) return legal[random(legal.length)];
     const group = random(switching) ? moves : switches;
     return group[random(group.length)];
+  });
+}
+
+/**
+ * Recorded choices, or others where they are not legal in a battle that was changed.
+ * @param {any} battle
+ * @param {number[] | undefined} choices
+ * @returns {number[] | undefined}
+ */
+function legal(battle, choices) {
+  return choices && battle.sides.map((/** @type {any} */ { activeRequest: request }, /** @type {number} */ seat) => {
+    if (!request || request.wait) return -1;
+    const actions = legalActions(request);
+    return actions.includes(choices[seat]) ? choices[seat] : actions[0];
   });
 }
 

@@ -95,8 +95,8 @@ function byNumber(entries, last) {
   return Array.from({ length: last }, (_, index) => found.get(index + 1));
 }
 
-const moves = byNumber(dex.moves.all(), MOVES);
-const species = byNumber(dex.species.all(), SPECIES);
+const moves = byNumber([...dex.moves.all()], MOVES);
+const species = byNumber([...dex.species.all()], SPECIES);
 const callable = dex.moves.all()
   .filter((/** @type {any} */ move) => (!move.isNonstandard || move.isNonstandard === 'Unobtainable') && move.flags.metronome)
   .sort((/** @type {any} */ one, /** @type {any} */ other) => one.num - other.num);

@@ -115,7 +115,7 @@ function poolsOf(dex) {
       entry.num > 0 && entry.num <= last && entry.isNonstandard !== 'Future' && !entry.forme;
     pools = {
       species: dex.species.all().filter((/** @type {any} */ entry) => present(entry, 151)),
-      moves: dex.moves.all().filter((/** @type {any} */ entry) => present(entry, 165)).map(({ id }) => id),
+      moves: dex.moves.all().filter((/** @type {any} */ entry) => present(entry, 165)).map((/** @type {any} */ { id }) => id),
     };
     knownPools.set(dex, pools);
   }

@@ -22,18 +22,18 @@ static void end_trap_turn(Battle *b, int seat, int target) {
 // After a move that was made, whether it hit or not.
 void after_move(Battle *b, int seat, int target) {
   Active *active = active_of(b, seat);
-  uint8_t listening[V_COUNT];
+  Listener listening[V_COUNT];
   int count = 0;
   for (int i = 0; i < active->volatile_count; i++) {
     int condition = active->volatiles[i];
     if (condition == V_TRAP_LOCK || condition == V_MUST_RECHARGE || condition == V_LOCKED_MOVE)
-      listening[count++] = (uint8_t)condition;
+      listening[count++] = (Listener){(uint8_t)seat, (uint8_t)condition, 0};
   }
-  shuffle_tied(b, listening, count);
+  sort_listeners(b, listening, count);
   for (int i = 0; i < count; i++) {
-    if (listening[i] == V_TRAP_LOCK) {
+    if (listening[i].id == V_TRAP_LOCK) {
       end_trap_turn(b, seat, target);
-    } else if (listening[i] == V_LOCKED_MOVE) {
+    } else if (listening[i].id == V_LOCKED_MOVE) {
       if (!active->thrash_turns) remove_volatile(b, seat, V_LOCKED_MOVE);
     } else if (!hp_of(b, target)) {
       delete_volatile(active, V_MUST_RECHARGE);

@@ -113,7 +113,7 @@ typedef struct {
   uint8_t chosen, chosen_move, chosen_slot; // of CHOICE_…; a slot of the active Pokémon, or a place to switch to
 } Side;
 
-#define QUEUE_SIZE 8
+#define QUEUE_SIZE 8 // a turn has at most five: its start, two choices, an entry, its end
 
 typedef struct {
   uint64_t seed; // of Showdown's gen5 generator

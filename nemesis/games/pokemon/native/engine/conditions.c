@@ -30,6 +30,7 @@ int remove_volatile(Battle *b, int seat, int condition) {
   return 1;
 }
 
+// The move has checked that a slot has power points.
 static void start_disable(Battle *b, int seat) {
   Active *active = active_of(b, seat);
   uint8_t slots[MOVE_SLOTS];
@@ -37,26 +38,12 @@ static void start_disable(Battle *b, int seat) {
   for (int slot = 0; slot < active->move_count; slot++) {
     if (active->pp[slot]) slots[count++] = (uint8_t)slot;
   }
-  if (!count) {
-    fail_battle(b);
-    return;
-  }
   int slot = slots[below(b, count)];
   log_effect(b, LINE_START, seat, EFFECT_DISABLE);
   b->log.lines[b->log.count - 1].move = active->moves[slot];
   active->disable_move = active->moves[slot];
   active->disable_slot = (uint8_t)slot;
   active->disable_turns = (uint8_t)between(b, 1, 9);
-}
-
-static void start_substitute(Battle *b, int seat) {
-  Active *active = active_of(b, seat);
-  log_effect(b, LINE_START, seat, EFFECT_SUBSTITUTE);
-  active->substitute_hp = (int16_t)(pokemon_of(b, seat)->max_hp / 4 + 1);
-  if (has(b, seat, V_TRAPPED)) {
-    log_effect(b, LINE_END, seat, EFFECT_PARTIALLY_TRAPPED);
-    delete_volatile(active, V_TRAPPED);
-  }
 }
 
 // The lock of a Pokémon that traps another. Its length was drawn before.
@@ -103,7 +90,10 @@ static int start_volatile(Battle *b, int seat, int condition, int move) {
   case V_RAGE: active->rage_accuracy = 255; break;
   case V_TRAP_LOCK: return start_lock(b, seat, move);
   case V_TOXIC_COUNTER: active->toxic_counter = 0; break;
-  case V_SUBSTITUTE: start_substitute(b, seat); break;
+  case V_SUBSTITUTE:
+    log_effect(b, LINE_START, seat, EFFECT_SUBSTITUTE);
+    active->substitute_hp = (int16_t)(pokemon_of(b, seat)->max_hp / 4 + 1);
+    break;
   case V_TWO_TURN:
     active->two_turn_move = (uint8_t)move;
     log_tag_move(b, LINE_STILL);
@@ -190,23 +180,18 @@ static void start_status(Battle *b, int seat, int status) {
   }
 }
 
-// `move` is what causes it: it is told when the Pokémon has the status or is immune to it, if that is its only effect.
+// Give a Pokémon a status that it does not have. `move` is what causes it: immunity is told if that is its only effect.
 // Haze passes MOVE_NONE, which ignores immunity.
 int set_status(Battle *b, int seat, int status, int source, int move) {
   Pokemon *pokemon = pokemon_of(b, seat);
-  int effect = nemesis_moves[move].status;
   if (!pokemon->hp) return 0;
-  if (pokemon->status == status) {
-    if (effect) log_line(b, LINE_FAIL, effect == status ? seat : source);
-    if (effect && effect != status) log_tag_move(b, LINE_STILL);
-    return 0;
-  }
   if (move != MOVE_NONE && is_immune(b, seat, status)) {
-    if (effect) log_line(b, LINE_IMMUNE, seat);
+    if (nemesis_moves[move].status) log_line(b, LINE_IMMUNE, seat);
     return 0;
   }
   int clauses = RULE_SLEEP_CLAUSE | RULE_FREEZE_CLAUSE;
-  if ((b->rules & clauses) == clauses) below(b, 2); // both listen to the event and tie
+  int tie = (b->rules & clauses) == clauses;
+  if (tie) below(b, 2); // both listen to the event
   if (clause_forbids(b, seat, status, source)) return 0;
   pokemon->status = (uint8_t)status;
   pokemon->sleep_from_foe = source != seat;

@@ -42,7 +42,7 @@ static int is_critical(Battle *b, int source, const MoveData *move) {
   int rate = nemesis_species[pokemon_of(b, source)->species].stats[STAT_SPEED] / 2;
   rate = has(b, source, V_FOCUS_ENERGY) ? rate / 2 : clamp(rate * 2, 1, 255);
   rate = move->critical_ratio == 2 ? clamp(rate * 4, 1, 255) : rate / 2;
-  return rate > 0 && chance(b, (uint32_t)rate);
+  return chance(b, (uint32_t)rate);
 }
 
 // Attack and defence as the cartridge holds them, in one byte each.

@@ -128,7 +128,7 @@ EXPORTED void nemesis_battle_set_pp(Battle *battle, const uint8_t *pp) {
     Side *side = &battle->sides[seat];
     for (int member = 0; member < side->size; member++) {
       Pokemon *pokemon = &side->team[member];
-      for (int slot = 0; slot < pokemon->move_count; slot++) {
+      for (int slot = 0; slot < MOVE_SLOTS && slot < pokemon->move_count; slot++) {
         pokemon->pp[slot] = *pp++;
         if (side->active.member == member) side->active.pp[slot] = pokemon->pp[slot];
       }

@@ -59,7 +59,6 @@ typedef struct {
   uint8_t seat, id;
   int32_t speed;
 } Listener;
-void shuffle_tied(Battle *b, uint8_t *ids, int count);
 void sort_listeners(Battle *b, Listener *list, int count);
 int compare_actions(const Action *one, const Action *other);
 void queue_sort(Battle *b);

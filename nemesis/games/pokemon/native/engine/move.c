@@ -49,14 +49,9 @@ static int keeps_last_damage(int move) {
 
 static void use_move_inner(Battle *b, int seat, UsedMove *used, int target, int from_move) {
   const MoveData *move = used->data;
-  if (pokemon_of(b, seat)->fainted) return;
   log_move(b, seat, used->id, target, from_move);
   if (move->own_condition == V_TRAP_LOCK) remove_volatile(b, target, V_MUST_RECHARGE);
   if (is_two_turn(used->id) && !is_charged(b, seat, used->id)) return;
-  if (pokemon_of(b, target)->fainted) {
-    log_line(b, LINE_NO_TARGET, 0);
-    return;
-  }
   if (!keeps_last_damage(used->id)) b->last_damage = 0;
   int32_t damage = try_move_hit(b, target, seat, used);
   int angers = move->flags & MOVE_SELF_DESTRUCT || used->id == MOVE_DISABLE;

@@ -9,16 +9,6 @@ static const uint16_t ORDERS[] = {
   [ACTION_ENTER] = 101, [ACTION_BEFORE_TURN] = 4, [ACTION_RESIDUAL] = 300,
 };
 
-// The order of listeners that tie in everything.
-void shuffle_tied(Battle *b, uint8_t *ids, int count) {
-  for (int start = 0; start < count - 1; start++) {
-    int other = (int)between(b, (uint32_t)start, (uint32_t)count);
-    uint8_t id = ids[start];
-    ids[start] = ids[other];
-    ids[other] = id;
-  }
-}
-
 // Showdown's selection sort by speed. Its swaps decide in which order the tied ones are shuffled.
 void sort_listeners(Battle *b, Listener *list, int count) {
   int tied[2 * V_COUNT];
@@ -65,19 +55,11 @@ void queue_sort(Battle *b) {
 }
 
 void queue_push(Battle *b, const Action *action) {
-  if (b->queue_length == QUEUE_SIZE) {
-    fail_battle(b);
-    return;
-  }
   b->queue[b->queue_length] = *action;
   b->queue[b->queue_length++].order = ORDERS[action->kind];
 }
 
 void queue_insert(Battle *b, const Action *action) {
-  if (b->queue_length == QUEUE_SIZE) {
-    fail_battle(b);
-    return;
-  }
   Action inserted = *action;
   inserted.order = ORDERS[action->kind];
   int first = -1, last = -1;
@@ -151,7 +133,7 @@ void update_speeds(Battle *b) {
   }
 }
 
-// An event on each active Pokémon in order of speed. Nothing in Gen 1 listens, but a tie costs a draw.
+// An event on both active Pokémon in order of speed. Nothing in Gen 1 listens, but a tie costs a draw.
 void each_event(Battle *b) {
-  if (is_active(b, 0) && is_active(b, 1) && active_of(b, 0)->speed == active_of(b, 1)->speed) below(b, 2);
+  if (active_of(b, 0)->speed == active_of(b, 1)->speed) below(b, 2);
 }
