@@ -76,7 +76,8 @@ def read_counts(folder: Path) -> list[dict[str, Any]]:
     """Return gcov's counts of the engine's own files."""
     notes = [path.name for path in folder.glob("*.gcda")]
     gcov = shutil.which("gcov") or "gcov"
-    subprocess.run([gcov, "--json-format", "--branch-probabilities", *notes], cwd=folder, capture_output=True, check=True)
+    command = [gcov, "--json-format", "--branch-probabilities", *notes]
+    subprocess.run(command, cwd=folder, capture_output=True, check=True)
     reports = [json.loads(gzip.decompress(path.read_bytes())) for path in sorted(folder.glob("*.gcov.json.gz"))]
     files = {entry["file"]: entry for report in reports for entry in report["files"] if entry["file"].endswith(".c")}
     return [files[name] for name in sorted(files)]
