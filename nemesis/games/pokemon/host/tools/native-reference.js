@@ -22,6 +22,7 @@ import { seededRandom } from './play.js';
  * @property {number[] | null} pp of all moves of both teams in order, if not full
  * @property {number} most turns
  * @property {number} switching one in how many choices is a switch, where there is a choice; 0 for any
+ * @property {boolean} habit whether choices are often repeated, which keeps up locks and traps
  */
 
 const SEED_STEP = 1000003;
@@ -72,11 +73,14 @@ function play(setup, random) {
   const reader = new LineReader(dex, describer.teams.map((/** @type {any[]} */ team) => team.map(({ name }) => name)));
   let read = 0;
   let failure = '';
+  /** @type {number[]} */
+  let habits = [];
   while (!battle.ended && battle.turn <= setup.most) {
-    const choices = random ? choose(battle, setup, random) : legal(battle, setup.choices?.[steps.length]);
+    const choices = random ? choose(battle, setup, random, habits) : legal(battle, setup.choices?.[steps.length]);
     steps.push([describer.state(), reader.read(battle.log, read), choices ?? []]);
     read = battle.log.length;
     if (!choices) break;
+    if (setup.habit) habits = choices;
     failure = answer(battle, choices);
     if (failure) break;
   }
@@ -102,12 +106,14 @@ function start({ seed, teams, pp }) {
  * @param {any} battle
  * @param {Setup} setup
  * @param {Random} random
+ * @param {number[]} habits the last choices
  * @returns {number[]} an action of each seat, -1 for one that is not asked
  */
-function choose(battle, { switching }, random) {
-  return battle.sides.map((/** @type {any} */ { activeRequest: request }) => {
+function choose(battle, { switching }, random, habits) {
+  return battle.sides.map((/** @type {any} */ { activeRequest: request }, /** @type {number} */ seat) => {
     if (!request || request.wait) return -1;
     const legal = legalActions(request);
+    if (legal.includes(habits[seat]) && habits[seat] < SWITCH && random(3)) return habits[seat];
     const moves = legal.filter((action) => action < SWITCH);
     const switches = legal.filter((action) => action >= SWITCH);
     if (!switching || !moves.length || !switches.length) return legal[random(legal.length)];

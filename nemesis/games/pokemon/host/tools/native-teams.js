@@ -73,7 +73,7 @@ export const KINDS = {
  */
 function setup(random, teams, switching) {
   const seed = Array.from({ length: 4 }, () => random(65536).toString(16).padStart(4, '0')).join('');
-  return { seed, teams, pp: null, most: TURNS, switching };
+  return { seed, teams, pp: null, most: TURNS, switching, habit: random(3) === 0 };
 }
 
 /** @type {Map<string, string[]>} */
