@@ -56,13 +56,13 @@ def library_name(target: str | None = None) -> str:
 
 def sources() -> list[Path]:
     """Return the C files that are compiled."""
-    return sorted(path for part in _PARTS for path in (FOLDER / part).glob("*.c"))
+    return sorted(path for part in _PARTS for path in (FOLDER / part).rglob("*.c"))
 
 
 def source_hash() -> str:
     """Return the hash of all files that the library is made of."""
     digest = hashlib.sha256()
-    headers = (path for folder in (FOLDER, *(FOLDER / part for part in _PARTS)) for path in folder.glob("*.h"))
+    headers = [*FOLDER.glob("*.h"), *(path for part in _PARTS for path in (FOLDER / part).rglob("*.h"))]
     for path in sorted([*sources(), *headers]):
         digest.update(f"{path.relative_to(FOLDER).as_posix()}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:16]
@@ -99,8 +99,11 @@ def build_library(output: Path, target: str | None = None, extra: Sequence[str] 
         built = Path(folder, output.name)
         definition = f'-DNEMESIS_SOURCES="{source_hash()}"'
         linker = ["-Wl,-z,defs"] if (target or sys.platform).startswith("linux") and not extra else []
-        command = [*compiler, *FLAGS, *extra, *linker, definition, "-shared", "-o", str(built)]
-        _run([*command, *map(str, sources())])
+        command = [*compiler, *FLAGS, *extra, *linker, definition, "-shared", "-o", str(built), *map(str, sources())]
+        try:
+            _run([*command, "-flto"])  # a sixth faster, but not every linker can
+        except BuildError:
+            _run(command)
         built.replace(output)
 
 
