@@ -1,8 +1,12 @@
 // Showdown's log lines as the native engine's lines (native/lines.h), in the text of native/engine/describe.c.
 
-const KINDS = ['', 'turn', '', 'switch', 'move', 'cant', 'faint', '-damage', '-heal', '-status', '-curestatus', '-boost',
-  '-unboost', '-clearallboost', '-start', '-end', '-prepare', '-mustrecharge', '-transform', '-miss', '-fail',
-  '-notarget', '-immune', '-crit', '-supereffective', '-resisted'];
+import { BOOSTS, STATUSES, TYPES } from './native-state.js';
+
+const KINDS = [
+  '', 'turn', '', 'switch', 'move', 'cant', 'faint', '-damage', '-heal', '-status', '-curestatus', '-boost', '-unboost',
+  '-clearallboost', '-start', '-end', '-prepare', '-mustrecharge', '-transform', '-miss', '-fail', '-notarget',
+  '-immune', '-crit', '-supereffective', '-resisted',
+];
 const EMPTY = 2;
 /** Of LineEffect, by the names that Showdown writes. */
 const EFFECTS = new Map(Object.entries({
@@ -12,15 +16,13 @@ const EFFECTS = new Map(Object.entries({
 }));
 const OTHER = 1;
 const TRAPPED = 9;
-const STATUSES = ['', 'brn', 'par', 'slp', 'frz', 'psn', 'tox'];
-const STATS = ['atk', 'def', 'spa', 'spd', 'spe', 'accuracy', 'evasion'];
-const TYPES = ['???', 'Normal', 'Fighting', 'Flying', 'Poison', 'Ground', 'Rock', 'Bug', 'Ghost', 'Fire', 'Water', 'Grass',
-  'Electric', 'Psychic', 'Ice', 'Dragon'];
 const GENDERS = new Map([['M', 1], ['F', 2]]);
 const GENDERLESS = 3;
 const FLAGS = new Map([['[miss]', 1], ['[still]', 2], ['[silent]', 4]]);
-const FIELDS = ['seat', 'target', 'flags', 'effect', 'move', 'from', 'status', 'hp', 'maxhp', 'species', 'level', 'gender',
-  'name', 'stat', 'type', 'second'];
+const FIELDS = [
+  'seat', 'target', 'flags', 'effect', 'move', 'from', 'status', 'hp', 'maxhp', 'species', 'level', 'gender', 'name',
+  'stat', 'type', 'second',
+];
 
 /** @typedef {Record<string, number>} Line */
 
@@ -80,7 +82,7 @@ export class LineReader {
       case '-status': line.status = STATUSES.indexOf(third); break;
       case '-boost':
       case '-unboost':
-        line.stat = STATS.indexOf(third);
+        line.stat = BOOSTS.indexOf(third);
         line.number = Number(parts[3]);
         break;
       case '-start': this.fillStart(line, parts, tags); break;

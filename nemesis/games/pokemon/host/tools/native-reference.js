@@ -1,8 +1,8 @@
-// Plays random Gen 1 battles in Showdown and writes, for each, its set-up and, at every decision, its state, its new log
-// lines and the choices that follow, as one line of JSON. benchmarks/native_identity.py replays them in the native engine.
+// Plays random Gen 1 battles in Showdown and writes, for each, its set-up and, at every decision, its state, its new
+// log lines and the choices that follow, as one line of JSON. benchmarks/native_identity.py replays them in C.
 //
 //   node tools/native-reference.js --kind wild --battles 100 [--first 0] [--seed 0] [--overlay]
-//   node tools/native-reference.js --replay     # reads set-ups with choices from standard input, to shrink a difference
+//   node tools/native-reference.js --replay     # reads set-ups with choices from standard input
 
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
@@ -58,7 +58,8 @@ if (options.replay) {
 
 /** @param {object} battle */
 async function write(battle) {
-  if (!process.stdout.write(`${JSON.stringify(battle)}\n`)) await new Promise((resolve) => process.stdout.once('drain', resolve));
+  const taken = process.stdout.write(`${JSON.stringify(battle)}\n`);
+  if (!taken) await new Promise((resolve) => process.stdout.once('drain', resolve));
 }
 
 /**
@@ -92,9 +93,10 @@ function play(setup, random) {
 /** @param {Setup} setup */
 function start({ seed, teams, pp }) {
   const [p1, p2] = teams.map((team, seat) => ({ name: `Seat ${seat + 1}`, team }));
-  const battle = /** @type {any} */ (new simulator.Battle({ formatid: format.id, format, seed: /** @type {any} */ (`gen5,${seed}`), p1, p2 }));
+  const start = { formatid: format.id, format, seed: /** @type {any} */ (`gen5,${seed}`), p1, p2 };
+  const battle = /** @type {any} */ (new simulator.Battle(start));
   if (!pp) return battle;
-  const slots = battle.sides.flatMap((/** @type {any} */ side) => side.pokemon.flatMap((/** @type {any} */ pokemon) => pokemon.moveSlots));
+  const slots = battle.getAllPokemon().flatMap((/** @type {any} */ pokemon) => pokemon.moveSlots);
   slots.forEach((/** @type {any} */ slot, /** @type {number} */ place) => {
     slot.pp = pp[place];
   });
@@ -146,7 +148,8 @@ function answer(battle, choices) {
     choices.forEach((action, seat) => {
       if (action < 0) return;
       const text = action < SWITCH ? `move ${action + 1}` : `switch ${action - SWITCH + 1}`;
-      if (!battle.choose(`p${seat + 1}`, text)) throw new Error(`Showdown refused ${text}: ${battle.sides[seat].choice.error}`);
+      if (battle.choose(`p${seat + 1}`, text)) return;
+      throw new Error(`Showdown refused ${text}: ${battle.sides[seat].choice.error}`);
     });
     return '';
   } catch (error) {

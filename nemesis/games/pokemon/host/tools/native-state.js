@@ -1,19 +1,25 @@
-// The state of a Gen 1 battle of Showdown and its log lines, in the text in which the native engine describes its own
-// (native/engine/describe.c), to compare the two.
+// The state of a Gen 1 battle of Showdown, in the text in which the native engine describes its own
+// (native/engine/describe.c), to compare the two; and the numbers that the engine has for Showdown's names.
 
-const TYPES = ['???', 'Normal', 'Fighting', 'Flying', 'Poison', 'Ground', 'Rock', 'Bug', 'Ghost', 'Fire', 'Water', 'Grass',
-  'Electric', 'Psychic', 'Ice', 'Dragon'];
-const STATUSES = ['', 'brn', 'par', 'slp', 'frz', 'psn', 'tox', 'fnt'];
+/** In the order of the engine's enumerations (native/engine/tables.h). */
+export const TYPES = [
+  '???', 'Normal', 'Fighting', 'Flying', 'Poison', 'Ground', 'Rock', 'Bug', 'Ghost', 'Fire', 'Water', 'Grass',
+  'Electric', 'Psychic', 'Ice', 'Dragon',
+];
+export const STATUSES = ['', 'brn', 'par', 'slp', 'frz', 'psn', 'tox', 'fnt'];
 const STATS = ['atk', 'def', 'spa', 'spd', 'spe'];
-const BOOSTS = [...STATS, 'accuracy', 'evasion'];
-const CONDITIONS = ['', 'bide', 'confusion', 'defensecurl', 'disable', 'fakepartiallytrapped', 'flinch', 'focusenergy',
-  'invulnerability', 'leechseed', 'lightscreen', 'lockedmove', 'minimize', 'mist', 'mustrecharge', 'partialtrappinglock',
-  'partiallytrapped', 'rage', 'reflect', 'residualdmg', 'substitute', 'twoturnmove'];
+export const BOOSTS = [...STATS, 'accuracy', 'evasion'];
+export const CONDITIONS = [
+  '', 'bide', 'confusion', 'defensecurl', 'disable', 'fakepartiallytrapped', 'flinch', 'focusenergy',
+  'invulnerability', 'leechseed', 'lightscreen', 'lockedmove', 'minimize', 'mist', 'mustrecharge',
+  'partialtrappinglock', 'partiallytrapped', 'rage', 'reflect', 'residualdmg', 'substitute', 'twoturnmove',
+];
 const SPECIAL_MOVES = new Map([['nomove', 166], ['cannotmove', 167], ['fight', 168], ['recharge', 169]]);
 const SWITCH = 8;
 
 /** @typedef {any} Battle */
 /** @typedef {any} Pokemon */
+/** @typedef {any} Slot */
 
 /** @param {any} dex @returns {(id: string | undefined) => number} */
 export function moveNumbers(dex) {
@@ -54,56 +60,74 @@ export class Describer {
     /** @type {Map<Pokemon, number>} */
     this.places = new Map();
     this.teams = battle.sides.map((/** @type {any} */ side) => side.pokemon.slice());
-    for (const team of this.teams) team.forEach((/** @type {Pokemon} */ pokemon, /** @type {number} */ place) => this.places.set(pokemon, place));
+    for (const team of this.teams) {
+      for (const [place, pokemon] of team.entries()) this.places.set(pokemon, place);
+    }
   }
 
   /** @returns {string} */
   state() {
     const { battle } = this;
-    const seed = battle.prng.getSeed().split(',').map((/** @type {string} */ part) => Number(part).toString(16).padStart(4, '0'));
+    const words = battle.prng.getSeed().split(',');
+    const seed = words.map((/** @type {string} */ word) => Number(word).toString(16).padStart(4, '0')).join('');
     const winner = battle.sides.findIndex((/** @type {any} */ side) => side.name === battle.winner);
-    const head = `${seed.join('')} turn${battle.turn} ended${Number(battle.ended)}.${winner}.0 damage${battle.lastDamage}`;
-    return head + battle.sides.map((/** @type {any} */ side, /** @type {number} */ seat) => this.side(side, seat)).join('');
+    const end = `turn${battle.turn} ended${Number(battle.ended)}.${winner}.0 damage${battle.lastDamage}`;
+    return `${seed} ${end}${this.side(0)}${this.side(1)}`;
   }
 
-  /** @param {any} side @param {number} seat */
-  side(side, seat) {
-    const order = side.pokemon.map((/** @type {Pokemon} */ pokemon) => this.places.get(pokemon)).join('.');
+  /** @param {number} seat */
+  side(seat) {
+    const side = this.battle.sides[seat];
     const { number } = this;
-    const selected = [number(side.lastSelectedMove), side.lastSelectedMoveSlot, number(side.lastEnemySelectedMove)].join('.');
-    const last = `${number(side.lastMove?.id)}.${number(side.lastEnemyMove?.id)}`;
-    const members = this.teams[seat].map((/** @type {Pokemon} */ pokemon) => this.member(pokemon)).join('');
-    return ` | n${side.pokemonLeft} x${selected} y${last} w${order}${this.active(side.active[0])}${this.request(side.activeRequest)}${members}`;
+    const selected = [side.lastSelectedMove, side.lastEnemySelectedMove].map(number);
+    return [
+      ` | n${side.pokemonLeft}`,
+      `x${selected[0]}.${side.lastSelectedMoveSlot}.${selected[1]}`,
+      `y${number(side.lastMove?.id)}.${number(side.lastEnemyMove?.id)}`,
+      `w${side.pokemon.map((/** @type {Pokemon} */ pokemon) => this.places.get(pokemon)).join('.')}`,
+      ...this.active(side.active[0]),
+      ...this.request(side.activeRequest),
+      ...this.teams[seat].flatMap((/** @type {Pokemon} */ pokemon) => this.member(pokemon)),
+    ].join(' ');
   }
 
   /** @param {Pokemon} pokemon */
   member(pokemon) {
     const asleep = pokemon.status === 'slp';
-    const numbers = [pokemon.hp, pokemon.maxhp, STATUSES.indexOf(pokemon.status), asleep ? pokemon.statusState.time : 0,
-      Number(asleep && pokemon.statusState.source?.side !== pokemon.side), Number(pokemon.fainted), Number(Boolean(pokemon.subFainted))];
-    const slots = pokemon.baseMoveSlots;
-    const moves = slots.map((/** @type {any} */ slot) => this.number(slot.id)).join('.');
-    const points = slots.map((/** @type {any} */ slot) => slot.pp).join('.');
-    return ` h${numbers.join('.')} m${moves} p${points} c${STATS.map((stat) => pokemon.baseStoredStats[stat]).join('.')}`;
+    const numbers = [
+      pokemon.hp,
+      pokemon.maxhp,
+      STATUSES.indexOf(pokemon.status),
+      asleep ? pokemon.statusState.time : 0,
+      Number(asleep && pokemon.statusState.source?.side !== pokemon.side),
+      Number(pokemon.fainted),
+      Number(Boolean(pokemon.subFainted)),
+    ];
+    const stats = STATS.map((stat) => pokemon.baseStoredStats[stat]);
+    return [`h${numbers.join('.')}`, ...this.slots(pokemon.baseMoveSlots), `c${stats.join('.')}`];
+  }
+
+  /** @param {Slot[]} slots */
+  slots(slots) {
+    const moves = slots.map(({ id }) => this.number(id));
+    return [`m${moves.join('.')}`, `p${slots.map(({ pp }) => pp).join('.')}`];
   }
 
   /** @param {Pokemon} pokemon */
   active(pokemon) {
     const types = pokemon.types.map((/** @type {string} */ type) => TYPES.indexOf(type));
-    const slots = pokemon.moveSlots;
     return [
-      ` a${this.places.get(pokemon)}.${Number(pokemon.isActive)}`,
+      `a${this.places.get(pokemon)}.${Number(pokemon.isActive)}`,
       `s${pokemon.species.num}.${types[0]}.${types[1] ?? 0}`,
       `t${Number(pokemon.transformed)}`,
-      `m${slots.map((/** @type {any} */ slot) => this.number(slot.id)).join('.')}`,
-      `p${slots.map((/** @type {any} */ slot) => slot.pp).join('.')}`,
+      ...this.slots(pokemon.moveSlots),
       `b${BOOSTS.map((stat) => pokemon.boosts[stat]).join('.')}`,
       `o${STATS.map((stat) => pokemon.storedStats[stat]).join('.')}`,
       `d${STATS.map((stat) => pokemon.modifiedStats[stat]).join('.')}`,
       `e${pokemon.speed}`,
       `l${this.number(pokemon.lastMove?.id)}`,
       ...Object.entries(pokemon.volatiles).map(([id, state]) => this.volatile(id, state)),
-    ].join(' ');
+    ];
   }
 
   /** @param {string} id @param {any} state */
@@ -135,12 +159,12 @@ export class Describer {
 
   /** @param {any} request */
   request(request) {
-    if (!request || request.wait) return ' r0.0.0.0';
+    if (!request || request.wait) return ['r0.0.0.0'];
     const active = request.active?.[0];
     const legal = legalActions(request).reduce((bits, action) => bits | (1 << action), 0);
-    const moves = (active?.moves ?? []).map((/** @type {any} */ move) =>
-      ` q${this.number(move.id)}.${move.pp ?? 0}.${move.maxpp ?? 0}.${Number(Boolean(move.disabled))}`);
-    const flags = [active ? 1 : 2, Number(Boolean(active?.trapped)), Number(Boolean(active?.maybeLocked)), legal.toString(16)];
-    return ` r${flags.join('.')}${moves.join('')}`;
+    const flags = [active?.trapped, active?.maybeLocked].map((flag) => Number(Boolean(flag)));
+    const moves = (active?.moves ?? []).map((/** @type {any} */ { id, pp, maxpp, disabled }) =>
+      `q${this.number(id)}.${pp ?? 0}.${maxpp ?? 0}.${Number(Boolean(disabled))}`);
+    return [`r${active ? 1 : 2}.${flags.join('.')}.${legal.toString(16)}`, ...moves];
   }
 }

@@ -8,21 +8,17 @@
 import { createHash } from 'node:crypto';
 
 import { loadSimulator } from '../simulator.js';
+import { BOOSTS, CONDITIONS, STATUSES, TYPES } from './native-state.js';
 
-const TYPES = ['???', 'Normal', 'Fighting', 'Flying', 'Poison', 'Ground', 'Rock', 'Bug', 'Ghost', 'Fire', 'Water', 'Grass',
-  'Electric', 'Psychic', 'Ice', 'Dragon'];
-const STATUSES = ['', 'brn', 'par', 'slp', 'frz', 'psn', 'tox'];
-const BOOSTS = ['atk', 'def', 'spa', 'spd', 'spe', 'accuracy', 'evasion'];
-const CONDITIONS = ['', 'bide', 'confusion', 'defensecurl', 'disable', 'fakepartiallytrapped', 'flinch', 'focusenergy',
-  'invulnerability', 'leechseed', 'lightscreen', 'lockedmove', 'minimize', 'mist', 'mustrecharge', 'partialtrappinglock',
-  'partiallytrapped', 'rage', 'reflect', 'residualdmg', 'substitute', 'twoturnmove'];
 const CATEGORIES = ['Physical', 'Special', 'Status'];
 const SELF = ['self', 'all', 'allySide', 'allyTeam', 'adjacentAllyOrSelf'];
 const FLAGS = { ignoresImmunity: 1, targetsSelf: 2, oneHitKo: 4, selfDestruct: 8, callable: 16, damageIsLevel: 32 };
 const MOVES = 165;
 const SPECIES = 151;
 // What Showdown makes of a move that was never selected.
-const NOTHING = { basePower: 102, ohko: false, flags: {}, type: '???', category: 'Special', accuracy: 31.640625, pp: 10 };
+const NOTHING = {
+  basePower: 102, ohko: false, flags: {}, type: '???', category: 'Special', accuracy: (100 * 81) / 256, pp: 10,
+};
 
 const { Dex } = loadSimulator({ overlay: false });
 const dex = Dex.mod('gen1');
@@ -57,14 +53,16 @@ function moveRow(move) {
   const hits = Array.isArray(move.multihit) ? 255 : (move.multihit ?? 0);
   const numbers = [
     place(TYPES, move.type), place(CATEGORIES, move.category), move.basePower,
-    move.accuracy === true ? 0 : Math.floor((move.accuracy * 255) / 100), move.pp, flagsOf(move), move.critRatio, move.priority, hits,
-    typeof move.damage === 'number' ? move.damage : 0, move.recoil ?? [0, 0], move.drain ?? [0, 0],
-    place(STATUSES, move.status), place(CONDITIONS, move.volatileStatus), place(CONDITIONS, move.self?.volatileStatus),
+    move.accuracy === true ? 0 : Math.floor((move.accuracy * 255) / 100), move.pp, flagsOf(move), move.critRatio,
+    move.priority, hits, typeof move.damage === 'number' ? move.damage : 0, move.recoil ?? [0, 0], move.drain ?? [0, 0],
+    place(STATUSES, move.status), place(CONDITIONS, move.volatileStatus),
+    place(CONDITIONS, move.self?.volatileStatus),
     boostList(move.boosts), secondary.chance ?? 0, place(STATUSES, secondary.status),
     place(CONDITIONS, secondary.volatileStatus), boostList(secondary.boosts), Number(Boolean(move.boosts)),
     Number(Boolean(secondary.boosts)),
   ];
-  return `  ${JSON.stringify(numbers).replaceAll('[', '{').replaceAll(']', '}').replaceAll(',', ', ')}, // ${move.name}`;
+  const text = JSON.stringify(numbers).replaceAll('[', '{').replaceAll(']', '}').replaceAll(',', ', ');
+  return `  ${text}, // ${move.name}`;
 }
 
 /** @param {any} species */
@@ -76,7 +74,9 @@ function speciesRow({ baseStats, types, name }) {
 
 /** @param {(attack: string, defence: string) => number} value */
 function typeTable(value) {
-  const rows = TYPES.map((attack) => TYPES.map((defence) => (attack === '???' || defence === '???' ? 0 : value(attack, defence))));
+  const known = (/** @type {string} */ attack, /** @type {string} */ defence) =>
+    attack === '???' || defence === '???' ? 0 : value(attack, defence);
+  const rows = TYPES.map((attack) => TYPES.map((defence) => known(attack, defence)));
   return rows.map((row) => `  {${row.join(', ')}},`).join('\n');
 }
 
@@ -85,11 +85,18 @@ function taken(name, defence) {
   return defence === '???' ? 0 : (dex.types.get(defence).damageTaken[name] ?? 0);
 }
 
+/** @param {string} status */
+function immuneRow(status) {
+  const immune = TYPES.map((type) => Number(status !== '' && taken(status === 'tox' ? 'psn' : status, type) === 3));
+  return `  {${immune.join(', ')}},`;
+}
+
 /** @param {any[]} entries @param {number} last */
 function byNumber(entries, last) {
   const found = new Map();
   for (const entry of entries) {
-    if (entry.num > 0 && entry.num <= last && !entry.forme && entry.isNonstandard !== 'Future') found.set(entry.num, entry);
+    const present = !entry.forme && entry.isNonstandard !== 'Future';
+    if (entry.num > 0 && entry.num <= last && present) found.set(entry.num, entry);
   }
   if (found.size !== last) throw new Error(`Expected ${last} entries, found ${found.size}.`);
   return Array.from({ length: last }, (_, index) => found.get(index + 1));
@@ -97,9 +104,9 @@ function byNumber(entries, last) {
 
 const moves = byNumber([...dex.moves.all()], MOVES);
 const species = byNumber([...dex.species.all()], SPECIES);
-const callable = dex.moves.all()
-  .filter((/** @type {any} */ move) => (!move.isNonstandard || move.isNonstandard === 'Unobtainable') && move.flags.metronome)
-  .sort((/** @type {any} */ one, /** @type {any} */ other) => one.num - other.num);
+const callable = [...dex.moves.all()]
+  .filter((move) => (!move.isNonstandard || move.isNonstandard === 'Unobtainable') && move.flags.metronome)
+  .sort((one, other) => one.num - other.num);
 const nothing = { ...dex.moves.get('fissure'), ...NOTHING, name: 'no move' };
 
 const body = `const MoveData nemesis_moves[MOVE_COUNT + 1] = {
@@ -121,17 +128,17 @@ ${typeTable((attack, defence) => Number(taken(attack, defence) === 3))}
 };
 
 const uint8_t nemesis_status_immune[STATUS_COUNT][TYPE_COUNT] = {
-${STATUSES.map((status) => `  {${TYPES.map((type) => Number(status !== '' && taken(status === 'tox' ? 'psn' : status, type) === 3)).join(', ')}},`).join('\n')}
+${STATUSES.slice(0, -1).map(immuneRow).join('\n')}
 };
 
 const uint8_t nemesis_callable_count = ${callable.length};
 
 const uint8_t nemesis_callable[] = {
-  ${callable.map((/** @type {any} */ move) => move.num).join(', ').replace(/(.{1,112})(, |$)/g, '$1,\n  ').trimEnd()}
+  ${callable.map(({ num }) => num).join(', ').replace(/(.{1,112})(, |$)/g, '$1,\n  ').trimEnd()}
 };
 `;
 const hash = createHash('sha256').update(body).digest('hex');
-console.log(`// Generated from Showdown's Gen 1 dex by host/tools/native-tables.js. SHA-256 of what follows this comment and the include:
+console.log(`// Generated from Showdown's Gen 1 dex by host/tools/native-tables.js. SHA-256 of what follows the include:
 // ${hash}
 
 #include "tables.h"

@@ -10,22 +10,32 @@ import { generatedTeam } from './random-teams.js';
 /** @import { Setup } from './native-reference.js' */
 
 /** Moves with code of their own, and those that interact with them. */
-const CODED = `bide bind clamp conversion counter dig disable firespin fly focusenergy haze highjumpkick jumpkick leechseed
-  lightscreen metronome mimic minimize mirrormove mist psywave rage razorwind recover reflect rest skullbash skyattack
-  solarbeam softboiled splash substitute superfang wrap toxic transform dreameater hyperbeam thrash petaldance
+const CODED = `bide bind clamp conversion counter dig disable firespin fly focusenergy haze highjumpkick jumpkick
+  leechseed lightscreen metronome mimic minimize mirrormove mist psywave rage razorwind recover reflect rest skullbash
+  skyattack solarbeam softboiled splash substitute superfang wrap toxic transform dreameater hyperbeam thrash petaldance
   doubleslap twineedle supersonic confuseray hypnosis sleeppowder icebeam fireblast explosion selfdestruct fissure
   guillotine thunderwave glare stomp psybeam megadrain doubleedge quickattack swift growl screech swordsdance amnesia
   agility sandattack doubleteam defensecurl roar teleport seismictoss nightshade dragonrage payday`.split(/\s+/);
 /** Moves that keep a battle from ending. */
-const PATIENT = 'recover rest softboiled splash teleport haze mist reflect lightscreen transform substitute growl leer conversion'.split(' ');
+const PATIENT = `recover rest softboiled splash teleport haze mist reflect lightscreen transform substitute growl leer
+  conversion`.split(/\s+/);
 /** Moves that meet in rare ways. */
 const THEMES = [
-  'substitute confuseray supersonic jumpkick highjumpkick psybeam', 'transform mimic metronome icebeam thunderwave',
-  'metronome mirrormove wrap hyperbeam thrash rage bide', 'wrap clamp haze sleeppowder rest toxic agility',
-  'counter substitute fissure bide seismictoss hyperbeam', 'disable rage selfdestruct explosion substitute',
-  'toxic leechseed haze rest wrap fireblast', 'dig fly swift transform thunderwave confuseray metronome',
-  'mimic transform metronome mirrormove', 'hyperbeam sleeppowder spore stomp wrap haze', 'petaldance thrash disable haze confuseray sandattack',
-  'icebeam fireblast haze wrap bide metronome', 'conversion reflect lightscreen amnesia growl screech haze', 'metronome', 'solarbeam skyattack metronome disable thunderwave confuseray',
+  'substitute confuseray supersonic jumpkick highjumpkick psybeam',
+  'transform mimic metronome icebeam thunderwave',
+  'metronome mirrormove wrap hyperbeam thrash rage bide',
+  'wrap clamp haze sleeppowder rest toxic agility',
+  'counter substitute fissure bide seismictoss hyperbeam',
+  'disable rage selfdestruct explosion substitute',
+  'toxic leechseed haze rest wrap fireblast',
+  'dig fly swift transform thunderwave confuseray metronome',
+  'mimic transform metronome mirrormove',
+  'hyperbeam sleeppowder spore stomp wrap haze',
+  'petaldance thrash disable haze confuseray sandattack',
+  'icebeam fireblast haze wrap bide metronome',
+  'conversion reflect lightscreen amnesia growl screech haze',
+  'metronome',
+  'solarbeam skyattack metronome disable thunderwave confuseray',
 ].map((names) => names.split(' '));
 const STATS = ['hp', 'atk', 'def', 'spa', 'spd', 'spe'];
 const TURNS = 1001;
@@ -111,12 +121,9 @@ const knownPools = new WeakMap();
 function poolsOf(dex) {
   let pools = knownPools.get(dex);
   if (!pools) {
-    const present = (/** @type {any} */ entry, /** @type {number} */ last) =>
-      entry.num > 0 && entry.num <= last && entry.isNonstandard !== 'Future' && !entry.forme;
-    pools = {
-      species: dex.species.all().filter((/** @type {any} */ entry) => present(entry, 151)),
-      moves: dex.moves.all().filter((/** @type {any} */ entry) => present(entry, 165)).map((/** @type {any} */ { id }) => id),
-    };
+    const present = (/** @type {any[]} */ entries, /** @type {number} */ last) =>
+      entries.filter(({ num, isNonstandard, forme }) => num > 0 && num <= last && isNonstandard !== 'Future' && !forme);
+    pools = { species: present(dex.species.all(), 151), moves: present(dex.moves.all(), 165).map(({ id }) => id) };
     knownPools.set(dex, pools);
   }
   return pools;
@@ -125,13 +132,14 @@ function poolsOf(dex) {
 /**
  * @param {Simulator} simulator
  * @param {Random} random
- * @param {{small?: boolean, pool?: string[], even?: boolean, equal?: boolean}} limits equal: all of one species, so that speeds tie
+ * @param {{small?: boolean, pool?: string[], even?: boolean, equal?: boolean}} limits equal: one species, speeds tie
  */
 function wild({ Dex, Teams }, random, limits) {
   const pools = poolsOf(Dex.mod('gen1'));
   const most = limits.small ? 1 + random(3) : 6;
   const members = random(4) ? most : 1 + random(most);
-  const few = random(6) === 0 ? Array.from({ length: 3 }, () => draw(CODED, random)) : null; // the whole team uses the same
+  /** Sometimes the whole team uses the same moves. */
+  const few = random(6) === 0 ? Array.from({ length: 3 }, () => draw(CODED, random)) : null;
   const ghosts = pools.species.filter(({ types }) => types.includes('Ghost'));
   const sets = Array.from({ length: members }, (_, index) => {
     if (limits.equal) return wildSet(pools.species[0], index, limits.pool ?? CODED, random);
@@ -149,7 +157,8 @@ function wild({ Dex, Teams }, random, limits) {
  * @param {Random} random
  */
 function wildSet(species, index, pool, random) {
-  const moves = Array.from({ length: random(5) ? 4 : 1 + random(4) }, () => draw(pool, random)); // repeats are wanted, too
+  const slots = random(5) ? 4 : 1 + random(4);
+  const moves = Array.from({ length: slots }, () => draw(pool, random)); // repeats are wanted, too
   const plain = random(2) === 0;
   return {
     name: random(8) ? `${species.name}${index}` : 'Same',

@@ -8,7 +8,8 @@ static void end_trap_turn(Battle *b, int seat, int target) {
     delete_volatile(active, V_TRAP_LOCK);
   } else if (active->lock_duration == 1) {
     if (active->lock_total == 5) return;
-    if (!hp_of(b, seat) && !has(b, seat, V_FAKE_TRAPPED)) fail_battle(b); // Showdown reads a condition that it could not add
+    // Showdown reads a condition that it cannot add to a Pokémon without health.
+    if (!hp_of(b, seat) && !has(b, seat, V_FAKE_TRAPPED)) fail_battle(b);
     add_volatile(b, seat, V_FAKE_TRAPPED, target, active->lock_move);
     active->fake_counterpart = active_of(b, target)->member;
     add_volatile(b, target, V_FAKE_TRAPPED, seat, active->lock_move);
@@ -21,14 +22,10 @@ static void end_trap_turn(Battle *b, int seat, int target) {
 
 // After a move that was made, whether it hit or not.
 void after_move(Battle *b, int seat, int target) {
+  static const uint8_t PRIORITIES[V_COUNT] = {[V_TRAP_LOCK] = 1, [V_MUST_RECHARGE] = 1, [V_LOCKED_MOVE] = 1};
   Active *active = active_of(b, seat);
   Listener listening[V_COUNT];
-  int count = 0;
-  for (int i = 0; i < active->volatile_count; i++) {
-    int condition = active->volatiles[i];
-    if (condition == V_TRAP_LOCK || condition == V_MUST_RECHARGE || condition == V_LOCKED_MOVE)
-      listening[count++] = (Listener){(uint8_t)seat, (uint8_t)condition, 0};
-  }
+  int count = add_listeners(active, PRIORITIES, listening, 0);
   sort_listeners(b, listening, count);
   for (int i = 0; i < count; i++) {
     if (listening[i].id == V_TRAP_LOCK) {
@@ -110,10 +107,7 @@ void disable_moves(Battle *b, int seat) {
   active->disabled = 0;
   active->maybe_locked = 0;
   if (status == STATUS_SLEEP || status == STATUS_FREEZE) listening[count++] = (Listener){(uint8_t)seat, V_NONE, 2};
-  for (int i = 0; i < active->volatile_count; i++) {
-    int condition = active->volatiles[i];
-    if (PRIORITIES[condition]) listening[count++] = (Listener){(uint8_t)seat, (uint8_t)condition, PRIORITIES[condition]};
-  }
+  count = add_listeners(active, PRIORITIES, listening, count);
   sort_listeners(b, listening, count);
   for (int i = 0; i < count; i++) disable_by(active, listening[i].id);
 }

@@ -120,10 +120,7 @@ int before_move(Battle *b, int seat, int target, int move) {
   Listener listening[1 + V_COUNT];
   int count = 0;
   if (priority) listening[count++] = (Listener){(uint8_t)seat, V_NONE, priority};
-  for (int i = 0; i < active->volatile_count; i++) {
-    int condition = active->volatiles[i];
-    if (PRIORITIES[condition]) listening[count++] = (Listener){(uint8_t)seat, (uint8_t)condition, PRIORITIES[condition]};
-  }
+  count = add_listeners(active, PRIORITIES, listening, count);
   sort_listeners(b, listening, count);
   for (int i = 0; i < count; i++) {
     if (!passes(b, seat, target, move, listening[i].id)) return 0;

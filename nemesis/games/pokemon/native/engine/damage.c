@@ -46,7 +46,8 @@ static int is_critical(Battle *b, int source, const MoveData *move) {
 }
 
 // Attack and defence as the cartridge holds them, in one byte each.
-static void find_stats(Battle *b, int source, int target, const MoveData *move, int critical, int *attack, int *defense) {
+static void find_stats(Battle *b, int source, int target, const MoveData *move, int critical, int *attack,
+                       int *defense) {
   int physical = move->category == CATEGORY_PHYSICAL;
   int attacking = physical ? STAT_ATTACK : STAT_SPECIAL_ATTACK;
   int defending = physical ? STAT_DEFENSE : STAT_SPECIAL_DEFENSE;

@@ -107,9 +107,9 @@ static void put_side(Writer *writer, const Side *side) {
 
 static void put_line(Writer *writer, const Line *line) {
   put(writer, " %d", line->kind);
-  const uint8_t fields[] = {line->seat, line->target, line->flags, line->effect, line->move, line->from_move, line->status,
-                            line->hp, line->max_hp, line->species, line->level, line->gender, line->name, line->stat,
-                            line->types[0], line->types[1]};
+  const uint8_t fields[] = {line->seat,   line->target, line->flags,   line->effect, line->move, line->from_move,
+                            line->status, line->hp,     line->max_hp,  line->species, line->level, line->gender,
+                            line->name,   line->stat,   line->types[0], line->types[1]};
   for (int i = 0; i < (int)sizeof fields; i++) {
     if (fields[i]) put(writer, ",%d=%d", i, fields[i]);
   }

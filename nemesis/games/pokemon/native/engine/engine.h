@@ -57,8 +57,9 @@ void log_switch(Battle *b, int seat);
 // order.c
 typedef struct {
   uint8_t seat, id;
-  int32_t speed;
+  int32_t speed; // or another measure of who comes first
 } Listener;
+int add_listeners(const Active *active, const uint8_t priorities[V_COUNT], Listener *list, int count);
 void sort_listeners(Battle *b, Listener *list, int count);
 int compare_actions(const Action *one, const Action *other);
 void queue_sort(Battle *b);

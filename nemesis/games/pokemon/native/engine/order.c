@@ -9,6 +9,15 @@ static const uint16_t ORDERS[] = {
   [ACTION_ENTER] = 101, [ACTION_BEFORE_TURN] = 4, [ACTION_RESIDUAL] = 300,
 };
 
+// Append the conditions of a Pokémon that listen to an event, those whose priority is not 0. Returns the new count.
+int add_listeners(const Active *active, const uint8_t priorities[V_COUNT], Listener *list, int count) {
+  for (int i = 0; i < active->volatile_count; i++) {
+    uint8_t condition = active->volatiles[i];
+    if (priorities[condition]) list[count++] = (Listener){0, condition, priorities[condition]};
+  }
+  return count;
+}
+
 // Showdown's selection sort by speed. Its swaps decide in which order the tied ones are shuffled.
 void sort_listeners(Battle *b, Listener *list, int count) {
   int tied[2 * V_COUNT];

@@ -1,4 +1,4 @@
-// Generated from Showdown's Gen 1 dex by host/tools/native-tables.js. SHA-256 of what follows this comment and the include:
+// Generated from Showdown's Gen 1 dex by host/tools/native-tables.js. SHA-256 of what follows the include:
 // a5fd484bd1297c076bf5b0b9465844ba7ec707ac334d3675768e365733be46e3
 
 #include "tables.h"
