@@ -94,7 +94,7 @@ int semi_locked_move(Battle *b, int seat);
 int set_status(Battle *b, int seat, int status, int source, int move);
 int cure_status(Battle *b, int seat);
 
-// damage.c
+// moves/damage.c
 int run_immunity(Battle *b, int target, const MoveData *move);
 int32_t move_damage(Battle *b, int source, int target, const UsedMove *used);
 int32_t lock_damage(Battle *b, int source, int target);
@@ -107,32 +107,32 @@ void apply_recoil(Battle *b, int seat, int32_t damage, const UsedMove *used);
 void faint(Battle *b, int seat);
 int faint_messages(Battle *b);
 
-// before_move.c
+// moves/before_move.c
 int before_move(Battle *b, int seat, int target, int move);
 
-// after_move.c
+// moves/after_move.c
 void after_move(Battle *b, int seat, int target);
 void after_move_self(Battle *b, int seat);
 void disable_moves(Battle *b, int seat);
 void residual(Battle *b);
 void after_switch_in(Battle *b, int seat);
 
-// move.c
+// moves/use.c
 void run_move(Battle *b, int seat, int move);
 void use_move(Battle *b, int seat, int move, int target, int from_move);
 
-// hit.c
+// moves/hit.c
 int32_t try_move_hit(Battle *b, int target, int seat, UsedMove *used);
 int32_t unleash_bide(Battle *b, int target, int seat);
 
-// move_effects.c
+// moves/effects.c
 int try_hit(Battle *b, int target, int move);
 int hit_effect(Battle *b, int target, int source, int move);
 
-// substitute.c
+// moves/substitute.c
 int32_t substitute_takes(Battle *b, int target, int source, const UsedMove *used);
 
-// haze.c
+// moves/haze.c
 void use_haze(Battle *b, int seat);
 
 // switching.c

@@ -1,6 +1,6 @@
 // What happens to the user after its move, at the end of a turn, and on entering; and which moves conditions disable.
 
-#include "engine.h"
+#include "../engine.h"
 
 static void end_trap_turn(Battle *b, int seat, int target) {
   Active *active = active_of(b, seat);

@@ -1,6 +1,6 @@
 // A substitute takes the damage of a move.
 
-#include "engine.h"
+#include "../engine.h"
 
 // Effects of a hit that go on only while the substitute holds.
 static void after_damage(Battle *b, int target, int source, const UsedMove *used, int32_t damage) {

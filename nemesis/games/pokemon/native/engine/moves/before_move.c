@@ -1,6 +1,6 @@
 // What can keep a Pokémon from moving, from the highest priority to the lowest.
 
-#include "engine.h"
+#include "../engine.h"
 
 static int cannot(Battle *b, int seat, int effect) {
   log_effect(b, LINE_CANT, seat, effect);

@@ -1,6 +1,6 @@
 // How much damage a move deals.
 
-#include "engine.h"
+#include "../engine.h"
 
 // Whether the type lets the move hit; tells if it does not.
 int run_immunity(Battle *b, int target, const MoveData *move) {

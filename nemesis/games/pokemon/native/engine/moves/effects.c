@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "engine.h"
+#include "../engine.h"
 
 static int has_pp(Battle *b, int seat) {
   const Active *active = active_of(b, seat);

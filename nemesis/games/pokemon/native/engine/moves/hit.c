@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "engine.h"
+#include "../engine.h"
 
 static const int ACCURACY_STAGES[] = {25, 28, 33, 40, 50, 66, 100, 150, 200, 250, 300, 350, 400};
 static const uint8_t HITS[] = {2, 2, 2, 3, 3, 3, 4, 5};

@@ -1,6 +1,6 @@
 // Haze ends conditions of both sides, and the foe's status.
 
-#include "engine.h"
+#include "../engine.h"
 
 static void thaw_foe(Battle *b, int seat) {
   int status = pokemon_of(b, seat)->status;

@@ -1,6 +1,6 @@
 // Making a move: whether it can be made, the power points it costs, and what it becomes.
 
-#include "engine.h"
+#include "../engine.h"
 
 static int target_of(int seat, int move) {
   int self = move < MOVE_COUNT && nemesis_moves[move].flags & MOVE_TARGETS_SELF;
