@@ -77,14 +77,12 @@ void tracker_move(Tracker *tracker, const Line *line);
 void tracker_cant(Tracker *tracker, const Line *line);
 void tracker_faint(Tracker *tracker, const Line *line);
 
-// health.c
+// effects.c
 void tracker_set_status(TrackedPokemon *pokemon, int status);
 void tracker_set_condition(TrackedPokemon *pokemon, const Line *line);
 void tracker_damage(Tracker *tracker, const Line *line);
 void tracker_status(Tracker *tracker, const Line *line);
 void tracker_boost(TrackedSlot *slot, int stat, int stages);
-
-// effects.c
 void tracker_start_effect(Tracker *tracker, const Line *line);
 void tracker_end_effect(Tracker *tracker, const Line *line);
 void tracker_transform(Tracker *tracker, const Line *line);
@@ -98,7 +96,7 @@ void tracker_write_own(int16_t *columns, const Tracker *tracker, const SeatReque
                        const uint8_t order[SEAT_TEAM]);
 void tracker_write_foes(int16_t *columns, const Tracker *tracker, int seat);
 
-// slot_view.c: columns that own and foe Pokémon share.
+// view.c: columns that own and foe Pokémon share.
 void tracker_write_slot(int16_t *columns, const TrackedSlot *slot, int turn);
 void tracker_write_types(int16_t *columns, int species, const TrackedSlot *slot);
 void tracker_write_transformed_pp(int16_t *columns, int place, const TrackedSlot *slot, int id);
