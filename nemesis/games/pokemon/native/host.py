@@ -1,6 +1,7 @@
 """A host in this process: the same steps, answers and recordings as those of a Node host, on the native engine."""
 
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ class NativeHost:
         self._setups: list[dict[str, Any]] = [{}] * setting.slots  # of the match in each slot
         self._next: Step | None = None
         self._decisions = 0
+        self._transferred = 0.0  # seconds between the library and Python
         self._none: IntArray = np.zeros(0, np.int64)
 
     @property
@@ -35,14 +37,16 @@ class NativeHost:
 
     def begin_step(self, actions: IntArray, setups: list[dict[str, Any]]) -> None:
         """Answer all open decisions and start new matches; `end_step` returns the result."""
+        started, before = perf_counter(), float(self._arena.costs.sum())
         for setup in setups:
             self._setups[setup["slot"]] = setup["setup"]
-        started = [setup_bytes(self._setting.format, setup["slot"], setup["setup"]) for setup in setups]
-        views, masks, results = self._arena.step(actions, started)
+        begun = [setup_bytes(self._setting.format, setup["slot"], setup["setup"]) for setup in setups]
+        views, masks, results = self._arena.step(actions, begun)
         rows = len(views)
         self._decisions += rows
         ended = [self._end(*result) for result in results]
         self._next = Step(self._arena.slot[:rows].copy(), self._arena.seat[:rows].copy(), views, masks, ended)
+        self._transferred += perf_counter() - started - (float(self._arena.costs.sum()) - before)
 
     def begin_restore(self, matches: list[dict[str, Any]]) -> None:
         """Restore recorded matches; `end_step` returns their open decisions."""
@@ -69,7 +73,7 @@ class NativeHost:
             return {"matches": [{"slot": slot, "recording": self._recording(slot)} for slot in slots]}
         if question == "costs":
             simulate, track, encode = self._arena.costs.tolist()
-            parts = {"simulate": simulate, "track": track, "encode": encode, "transfer": 0.0}
+            parts = {"simulate": simulate, "track": track, "encode": encode, "transfer": self._transferred}
             return parts | {"decisions": self._decisions}
         if question == "replay":
             return self._replayer(self._setting, details["recording"])
