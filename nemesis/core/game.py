@@ -202,9 +202,6 @@ class CheckCounts:
     checked: int = 0
     different: int = 0
 
-    def __add__(self, other: "CheckCounts") -> "CheckCounts":
-        return CheckCounts(self.checked + other.checked, self.different + other.different)
-
 
 @runtime_checkable
 class CheckedPool(Protocol):

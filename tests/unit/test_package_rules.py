@@ -15,6 +15,7 @@ GAMES = {
     "rocket_league": ("rocket", "rlgym", "rlbot", "soccar"),
     "openspiel": ("pyspiel",),
 }
+SOURCES = ("nemesis/*.py", "nemesis/*.js", "nemesis/*.c", "nemesis/*.h")
 MOST_MODULES, MOST_LINES, MOST_FUNCTION_LINES = 16, 400, 60
 
 
@@ -35,14 +36,14 @@ def test_only_the_files_of_a_game_name_it(game: str):
 
 
 def test_no_folder_has_too_many_modules():
-    files = tracked("nemesis/*.py", "nemesis/*.js")
+    files = tracked(*SOURCES)
     for folder in {path.parent for path in files}:
         modules = [path for path in files if path.parent == folder and path.name != "__init__.py"]
         assert len(modules) <= MOST_MODULES, folder
 
 
 def test_no_file_or_function_is_too_long():
-    for path in tracked("nemesis/*.py", "nemesis/*.js"):
+    for path in tracked(*SOURCES):
         text = path.read_text(encoding="utf-8")
         assert len(text.splitlines()) <= MOST_LINES, path
         if path.suffix == ".py":
@@ -70,7 +71,7 @@ def test_the_architecture_page_lists_every_file_and_none_that_is_gone():
             listed.add("/".join([*folders, name]))
     files = {
         path.relative_to(ROOT).as_posix()
-        for path in tracked("nemesis/*.py", "nemesis/*.js")
+        for path in tracked(*SOURCES)
         if path.name != "__init__.py"
     }
     assert files - listed == set(), "not on the page"

@@ -99,7 +99,7 @@ def build_library(output: Path, target: str | None = None, extra: Sequence[str] 
         built = Path(folder, output.name)
         definition = f'-DNEMESIS_SOURCES="{source_hash()}"'
         linker = ["-Wl,-z,defs"] if (target or sys.platform).startswith("linux") and not extra else []
-        command = [*compiler, *FLAGS, *extra, *linker, definition, "-shared", "-o", str(built), *map(str, sources())]
+        command = [*compiler, *FLAGS, *extra, *linker, definition, "-shared", "-o", str(built), *map(str, sources()), "-lm"]
         try:
             _run([*command, "-flto"])  # a sixth faster, but not every linker can
         except BuildError:

@@ -76,7 +76,8 @@ class Checks:
             try:
                 found = difference(self._showdown, setting, ended)
                 with self._lock:
-                    self._counts += CheckCounts(1, int(bool(found)))
+                    before = self._counts
+                    self._counts = CheckCounts(before.checked + 1, before.different + bool(found))
                 if found:
                     _log.error(_DIFFERENT, found, json.dumps(ended.recording))
             except (HostError, UserError) as error:

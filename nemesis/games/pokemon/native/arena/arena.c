@@ -1,3 +1,5 @@
+// Steps of an arena: choices, new matches, tracking, rows, and results, in the order of the Node hosts.
+
 #define _POSIX_C_SOURCE 199309L // clock_gettime
 
 #include "arena.h"

@@ -1,3 +1,5 @@
+// A match: the engine, the tracker and the view writer in turn.
+
 #include "match.h"
 
 #include <stddef.h>

@@ -1,3 +1,5 @@
+// What a seat is shown of its own team and of its moves, from the state of the battle.
+
 #include "seat_request.h"
 
 #include <string.h>
