@@ -12,7 +12,16 @@ from benchmarks.native_replay import Engine, shown
 from benchmarks.native_shrinking import Shrinker
 from nemesis.games.pokemon.native import build
 
-BATTLES = {"sheets": 150, "generated": 250, "wild": 500, "even": 500, "focused": 300, "mirror": 100, "pp": 195, "long": 5}
+BATTLES = {
+    "sheets": 150,
+    "generated": 250,
+    "wild": 450,
+    "even": 450,
+    "focused": 300,
+    "mirror": 95,
+    "pp": 300,
+    "long": 5,
+}
 
 
 def options(battles: int, seed: int = 1) -> Namespace:

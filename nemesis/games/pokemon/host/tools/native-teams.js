@@ -21,6 +21,8 @@ const PATIENT = `recover rest softboiled splash teleport haze mist reflect light
   conversion`.split(/\s+/);
 /** Moves that meet in rare ways. */
 const THEMES = [
+  'substitute confuseray',
+  'transform spore sleeppowder',
   'substitute confuseray supersonic jumpkick highjumpkick psybeam',
   'transform mimic metronome icebeam thunderwave',
   'metronome mirrormove wrap hyperbeam thrash rage bide',

@@ -40,10 +40,6 @@ static void release_metronome(Battle *b, int foe) {
   Side *side = side_of(b, foe);
   const Active *active = &side->active;
   if (!hp_of(b, foe) || !has(b, foe, V_TRAP_LOCK)) return;
-  if (side->last_selected_slot >= active->move_count) {
-    fail_battle(b);
-    return;
-  }
   if (active->moves[side->last_selected_slot] != MOVE_METRONOME) return;
   side->last_selected_move = MOVE_METRONOME;
   side->last_enemy_selected_move = MOVE_METRONOME;

@@ -88,10 +88,6 @@ static int mimic(Battle *b, int target, int seat) {
   const Active *foe = active_of(b, target);
   int slot = side_of(b, seat)->last_selected_slot;
   int move = foe->moves[below(b, foe->move_count)];
-  if (slot >= active->move_count) {
-    fail_battle(b);
-    return 0;
-  }
   const Pokemon *pokemon = pokemon_of(b, seat);
   int ups = slot < pokemon->move_count && pokemon->moves[slot] != MOVE_STRUGGLE;
   active->moves[slot] = (uint8_t)move;
