@@ -76,7 +76,7 @@ def test_random_battles_stay_in_bounds(tmp_path: Path):
     fuzz = tmp_path / "fuzz"
     files = [str(path) for path in (Path(__file__).with_name("native_fuzz.c"), *build.sources())]
     command = [build.system_compiler(), "-std=c99", *build.SANITIZERS, f"-I{NATIVE}", '-DNEMESIS_SOURCES=""', *files]
-    built = subprocess.run([*command, "-o", str(fuzz)], capture_output=True, text=True, check=False)
+    built = subprocess.run([*command, "-o", str(fuzz), "-lm"], capture_output=True, text=True, check=False)
     if built.returncode:
         pytest.skip("the compiler has no sanitizers")
     played = subprocess.run([str(fuzz), "3000", "5"], capture_output=True, text=True, check=False)

@@ -69,10 +69,6 @@ def test_the_architecture_page_lists_every_file_and_none_that_is_gone():
             folders.append(name)
         else:
             listed.add("/".join([*folders, name]))
-    files = {
-        path.relative_to(ROOT).as_posix()
-        for path in tracked(*SOURCES)
-        if path.name != "__init__.py"
-    }
+    files = {path.relative_to(ROOT).as_posix() for path in tracked(*SOURCES) if path.name != "__init__.py"}
     assert files - listed == set(), "not on the page"
     assert listed - files == set(), "on the page, but gone"

@@ -87,7 +87,7 @@ def find_compiler(target: str | None = None) -> list[str] | None:
     return [*command, "-target", TARGETS[target].zig] if target else command
 
 
-def build_library(output: Path, target: str | None = None, extra: Sequence[str] = ()) -> None:
+def build_library(output: Path, target: str | None = None) -> None:
     """Compile the library, for this machine or a target, and put it in its place at once."""
     compiler = find_compiler(target)
     if compiler is None:
@@ -97,9 +97,10 @@ def build_library(output: Path, target: str | None = None, extra: Sequence[str] 
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=output.parent, prefix=".build-") as folder:
         built = Path(folder, output.name)
-        definition = f'-DNEMESIS_SOURCES="{source_hash()}"'
-        linker = ["-Wl,-z,defs"] if (target or sys.platform).startswith("linux") and not extra else []
-        command = [*compiler, *FLAGS, *extra, *linker, definition, "-shared", "-o", str(built), *map(str, sources()), "-lm"]
+        flags = [*FLAGS, f'-DNEMESIS_SOURCES="{source_hash()}"', "-shared"]
+        if (target or sys.platform).startswith("linux"):
+            flags.append("-Wl,-z,defs")  # a function that is missing is an error, as elsewhere
+        command = [*compiler, *flags, "-o", str(built), *map(str, sources()), "-lm"]
         try:
             _run([*command, "-flto"])  # a sixth faster, but not every linker can
         except BuildError:
