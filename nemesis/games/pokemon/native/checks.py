@@ -81,7 +81,7 @@ class Checks:
                 if found:
                     _log.error(_DIFFERENT, found, json.dumps(ended.recording))
             except (HostError, UserError) as error:
-                _log.warning("A match could not be checked on Showdown. %s", error)
+                _log.info("A match could not be checked on Showdown. %s", error)  # as when the process ends meanwhile
             finally:
                 self._jobs.task_done()
 

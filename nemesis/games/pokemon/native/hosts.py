@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from nemesis.core.errors import UserError
 from nemesis.core.game import CheckCounts
-from nemesis.games.pokemon.hosts.host_process import Ended, Setting
+from nemesis.games.pokemon.hosts.host_process import Ended, HostError, Setting
 from nemesis.games.pokemon.hosts.warm_hosts import WarmHosts
 from nemesis.games.pokemon.native.checks import Checks
 from nemesis.games.pokemon.native.host import NativeHost
@@ -33,6 +34,8 @@ class NativeHosts:
         (host,) = self._showdown.take([Setting(setting.format, 1, setting.sheets, setting.turn_limit)])
         try:
             return host.ask("replay", recording=recording)
+        except HostError as error:
+            raise UserError(f"Showdown could not replay this match. {error}") from error
         finally:
             self._showdown.give_back(host)
 

@@ -4,7 +4,7 @@ import json
 import re
 import struct
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 TEAM_SIZE = 6
@@ -16,6 +16,7 @@ TEAM_BYTES = 1 + TEAM_SIZE * _MEMBER_BYTES
 _FIELDS = 11  # of a packed Pokémon
 _NAME_UNITS = 20  # of a nickname; Showdown cuts off the rest
 _MAX_LEVEL = 100
+_MOST_MEMBERS = 1 << 14  # that are cached
 _GENDERS = {"": 0, "N": 0, "M": 1, "F": 2}
 _NATURES = {
     "adamant": ("atk", "spa"), "bold": ("def", "atk"), "brave": ("atk", "spe"), "calm": ("spd", "atk"),
@@ -40,7 +41,7 @@ def team_sheet(packed: str) -> bytes:
     return (bytes((len(members),)) + b"".join(sheets)).ljust(TEAM_BYTES, b"\0")
 
 
-@cache
+@lru_cache(_MOST_MEMBERS)
 def _member(text: str) -> tuple[bytes, bytes, int]:
     """Return the facts of a Pokémon, its name as Showdown cuts it, and its gender."""
     parts = text.split("|")
