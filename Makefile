@@ -1,12 +1,15 @@
-# Two commands: `make train` and `make test`; `make coverage` also shows what the tests run. Each sets up everything it
-# needs into .venv.
+# Two commands: `make train` and `make test`; `make coverage` also shows what the tests run, and `make wheels` builds the
+# package for other machines. Each sets up everything it needs into .venv.
 
 PYTHON ?= python3
 BIN := .venv/bin
 PIP = $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 FAILED = { echo "pip could not install the packages; see above. Check the network and the disk, then try again." >&2; exit 1; }
 
-.PHONY: train test coverage setup clean
+# Platforms that `make wheels` builds the native engine for, with the compiler of the pip package ziglang.
+TARGETS = linux-x86_64 linux-aarch64 macos-x86_64 macos-arm64 windows-x86_64
+
+.PHONY: train test coverage wheels setup clean
 
 train: .venv/installed
 	$(BIN)/nemesis train gen1randombattle $(if $(RUN),--run $(RUN))
@@ -26,13 +29,18 @@ coverage: .venv/installed-dev
 	$(BIN)/coverage report
 	$(BIN)/coverage html --quiet
 
+wheels: .venv/bin/pip
+	for target in $(TARGETS); do \
+	    NEMESIS_NATIVE_TARGET=$$target $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist . || exit 1; \
+	done
+
 setup: .venv/installed-dev
 
 .venv/bin/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Nemesis needs Python 3.11 or newer, and $(PYTHON) is none. Name one with make PYTHON=…" >&2; exit 1; }
 	@$(PYTHON) -m venv .venv || { echo "$(PYTHON) cannot make .venv; see above. Use another with make PYTHON=…" >&2; exit 1; }
 
-.venv/installed: .venv/bin/pip pyproject.toml constraints.txt
+.venv/installed: .venv/bin/pip pyproject.toml setup.py packaging/nemesis_build.py constraints.txt
 	@echo "Installing Nemesis and what it needs into .venv, PyTorch among it; this takes some minutes …"
 	@$(PIP) --editable . || $(FAILED)
 	@$(BIN)/python -m nemesis.games.pokemon.node
@@ -46,4 +54,4 @@ setup: .venv/installed-dev
 	@touch $@
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage* htmlcov
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage* htmlcov

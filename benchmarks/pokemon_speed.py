@@ -157,12 +157,13 @@ def _pool_speed(battle_format: str, hosts: int, budget: Budget, seed: int) -> Po
     try:
         generator = np.random.default_rng(seed)
         _play(pool, generator, budget.warm_up)
-        pids, costs, used = pool.host_pids, _costs(pool), _cpu_seconds(pool.host_pids)
+        pids, costs = _processes(pool), _costs(pool)
+        used = _cpu_seconds(pids)
         started = time.monotonic()
         decisions, battles, voided = _play(pool, generator, budget.seconds)
         spent = _costs(pool) - costs  # waits for steps in flight, as before the start
         elapsed = time.monotonic() - started
-        if pool.host_pids != pids:
+        if _processes(pool) != pids:
             raise MeasurementError(f"A host was lost while {battle_format} was measured.")
         used = _cpu_seconds(pids) - used
         shares = spent / (hosts * elapsed)
@@ -194,6 +195,11 @@ def _costs(pool: BattlePool) -> npt.NDArray[np.float64]:
     """Return the seconds (part,) that the hosts spent on each part so far."""
     seconds: npt.NDArray[np.float64] = np.array([[host[part] for part in PARTS] for host in pool.costs()]).sum(axis=0)
     return seconds
+
+
+def _processes(pool: BattlePool) -> list[int]:
+    """Return the processes that simulate: the hosts, or this one with the native engine."""
+    return pool.host_pids or [os.getpid()]
 
 
 def _cpu_seconds(pids: Sequence[int]) -> float:

@@ -195,6 +195,23 @@ class ReplayPool(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class CheckCounts:
+    """Matches that were replayed on another simulator of the same game, and how many of them differ there."""
+
+    checked: int = 0
+    different: int = 0
+
+
+@runtime_checkable
+class CheckedPool(Protocol):
+    """A pool that checks its simulator against another one while it plays."""
+
+    def take_checks(self) -> CheckCounts:
+        """Return what was checked since the last call."""
+        ...
+
+
 @runtime_checkable
 class RecordingPool(Protocol):
     """A pool that can write only those matches as replays that it recorded while they were played."""

@@ -10,6 +10,7 @@ import torch
 from nemesis.core.errors import UserError
 from nemesis.core.game import (
     SIDES,
+    CheckedPool,
     Decisions,
     Game,
     IntArray,
@@ -103,6 +104,10 @@ class Collector:
         self.counts.matches += int(counted.sum())
         self.counts.voided += int((~counted).sum())
         self.counts.ended += count_reasons(reasons)
+        if isinstance(self._pool, CheckedPool):
+            checks = self._pool.take_checks()
+            self.counts.checked += checks.checked
+            self.counts.different += checks.different
         self.ready = 0
         if self._segment:
             self._taken = np.maximum(self._made - 1, 0) // self._segment * self._segment

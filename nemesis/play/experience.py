@@ -46,6 +46,8 @@ class PlayCounts:
     voided: int = 0
     restarts: int = 0  # of actors
     ended: Counter[str] = field(default_factory=Counter)  # matches by end reason
+    checked: int = 0  # matches replayed on another simulator
+    different: int = 0  # of those, how many differ there
 
     def add(self, other: "PlayCounts") -> None:
         self.decisions += other.decisions
@@ -53,6 +55,8 @@ class PlayCounts:
         self.voided += other.voided
         self.restarts += other.restarts
         self.ended += other.ended
+        self.checked += other.checked
+        self.different += other.different
 
     def state(self) -> dict[str, Any]:
         return asdict(self) | {"ended": dict(self.ended)}

@@ -192,6 +192,8 @@ class Run:
             "collection/voided": float(counts.voided),
             "collection/restarts": float(counts.restarts),
             **{f"collection/ended/{reason}": float(count) for reason, count in counts.ended.items()},
+            **({"collection/checked": float(counts.checked)} if counts.checked else {}),
+            **({"collection/different": float(counts.different)} if counts.different else {}),
             "collection/stale": float(played.decisions - learned.decisions),
             "collection/staleness": float((self.update - learned.version).mean()),
         }

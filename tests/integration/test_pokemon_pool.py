@@ -96,9 +96,15 @@ def assert_same(first, second):
             np.testing.assert_array_equal(getattr(results, name), getattr(other_results, name), err_msg=name)
 
 
+@pytest.fixture(scope="module", params=["native", "showdown"])
+def gen1(request):
+    return game_of("gen1randombattle", engine=request.param)
+
+
 @pytest.fixture(scope="module")
-def gen1():
-    return game_of("gen1randombattle")
+def hosted():
+    """A game whose hosts are processes."""
+    return game_of("gen1randombattle", engine="showdown")
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -224,8 +230,8 @@ def send_garbage(host):
 
 
 @pytest.mark.parametrize("lose", [kill, stop, send_garbage])
-def test_lost_host_is_replaced_and_only_its_matches_are_voided(gen1, lose):
-    pool = gen1.pool(slots=6, seed=1)
+def test_lost_host_is_replaced_and_only_its_matches_are_voided(hosted, lose):
+    pool = hosted.pool(slots=6, seed=1)
     results = lose_a_host(pool, lose)
     voided = results.end_reason == EndReason.HOST_LOST
     np.testing.assert_array_equal(np.sort(results.slot[voided]), [0, 1, 2])
@@ -236,15 +242,15 @@ def test_lost_host_is_replaced_and_only_its_matches_are_voided(gen1, lose):
     pool.close()
 
 
-def test_host_that_is_lost_between_steps_is_replaced_by_a_snapshot(gen1):
-    pool = gen1.pool(slots=6, seed=1)
+def test_host_that_is_lost_between_steps_is_replaced_by_a_snapshot(hosted):
+    pool = hosted.pool(slots=6, seed=1)
     play_on(pool, 20)
     pool.costs()  # from now on no host is at work
     os.kill(pool.host_pids[0], signal.SIGKILL)
     saved = pool.snapshot()
     ended = play_until(pool, matches=12)
     assert sum((results.end_reason == EndReason.HOST_LOST).sum() for results in ended) == 3
-    other = gen1.pool(slots=6, seed=3)
+    other = hosted.pool(slots=6, seed=3)
     other.restore(saved)
     assert sum((results.end_reason == EndReason.HOST_LOST).sum() for results in play_until(other, matches=4)) == 3
     pool.close()
@@ -281,7 +287,7 @@ def test_choice_refused_for_a_hidden_reason_is_decided_again(tmp_path):
 
 
 def open_pool_and_wait(file):
-    pool = game_of("gen1randombattle").pool(4, 0)
+    pool = game_of("gen1randombattle", engine="showdown").pool(4, 0)
     file.with_suffix(".part").write_text(" ".join(map(str, pool.host_pids)))
     file.with_suffix(".part").rename(file)
     signal.pause()
@@ -326,12 +332,12 @@ def test_finished_match_is_saved_as_a_replay(gen1, tmp_path):
     pool.close()
 
 
-def test_pool_may_close_in_mid_game_and_its_hosts_play_on(gen1):
-    pool = gen1.pool(slots=4, seed=0)
+def test_pool_may_close_in_mid_game_and_its_hosts_play_on(hosted):
+    pool = hosted.pool(slots=4, seed=0)
     play_on(pool, 9)
     pids = set(pool.host_pids)
     pool.close()
-    again = gen1.pool(slots=8, seed=0)
+    again = hosted.pool(slots=8, seed=0)
     assert pids & set(again.host_pids)
     play_until(again, matches=4)
     again.close()

@@ -48,10 +48,11 @@ def test_a_run_is_measured_against_every_scripted_opponent_and_voids_nothing(fin
     assert measured == {f"evaluation/win_rate_against_{name}_average" for name in ("random", "max_power", "greedy")}
 
 
-def test_battles_in_flight_go_on_exactly(finished: Path, tmp_path: Path):
+@pytest.mark.parametrize("engine", ["native", "showdown"])
+def test_battles_in_flight_go_on_exactly_on_either_engine(finished: Path, engine: str, tmp_path: Path):
     other = Path(shutil.copytree(finished, tmp_path / "run"))
     shutil.rmtree(other / END)
-    assert main(["resume", str(other)]) == 0
+    assert main(["resume", str(other), f"pokemon.engine={engine}"]) == 0
     for name in ("weights", "average", "optimiser", "learner", "source", "random"):
         one, two = ((run / END / f"{name}.safetensors").read_bytes() for run in (finished, other))
         assert one == two, name

@@ -21,6 +21,7 @@ GAMES = {
     "rocket_league": ("rocket", "rlgym", "rlbot", "soccar"),
     "openspiel": ("pyspiel",),
 }
+SOURCES = ("nemesis/*.py", "nemesis/*.js", "nemesis/*.c", "nemesis/*.h")
 MOST_MODULES, MOST_LINES, MOST_FUNCTION_LINES = 16, 400, 60
 MOST_UNLISTED_LINES = 30  # of an __init__.py that the architecture page need not list
 
@@ -30,7 +31,14 @@ REPLACED = re.compile(
     r"thoughts|opinions|victims?|judge[sd]?|left off|begin anew"
 )
 STOCK = re.compile(r"stock(?!.{0,24}simulator)")  # the stock simulator is the one without overlay
-SHARED_BY_BENCHMARKS = {"memory.py", "replay_comparison.py", "report.py", "rlbot_packets.py"}
+SHARED_BY_BENCHMARKS = {
+    "memory.py",
+    "native_replay.py",
+    "native_shrinking.py",
+    "replay_comparison.py",
+    "report.py",
+    "rlbot_packets.py",
+}
 GENERIC_PAGES = ("data", "environments", "extending", "reproducibility", "training")  # of docs/
 
 
@@ -51,14 +59,14 @@ def test_only_the_files_of_a_game_name_it(game: str):
 
 
 def test_no_folder_has_too_many_modules():
-    files = tracked("nemesis/*.py", "nemesis/*.js")
+    files = tracked(*SOURCES)
     for folder in {path.parent for path in files}:
         modules = [path for path in files if path.parent == folder and path.name != "__init__.py"]
         assert len(modules) <= MOST_MODULES, folder
 
 
 def test_no_file_or_function_is_too_long():
-    for path in tracked("nemesis/*.py", "nemesis/*.js"):
+    for path in tracked(*SOURCES):
         text = path.read_text(encoding="utf-8")
         assert len(text.splitlines()) <= MOST_LINES, path
         if path.suffix == ".py":

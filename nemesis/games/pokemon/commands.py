@@ -39,7 +39,15 @@ def check(battle_format: str, /, *sources: str) -> int:
 
 
 def checks() -> list[tuple[str, str]]:
-    """Return the rows of `nemesis doctor` about the simulator."""
+    """Return the rows of `nemesis doctor` about the simulators."""
+    from nemesis.games.pokemon.native import engine
+
+    problem = engine.library_problem()
+    native = f"missing, so Gen 1 is played on Showdown, slowly. {problem}" if problem else "ready, for Gen 1"
+    return [("Pokémon simulator", _simulator_state()), ("native engine", native)]
+
+
+def _simulator_state() -> str:
     from nemesis.core.errors import UserError
     from nemesis.games.pokemon.node import find_node, is_installed, node_version
 
@@ -47,5 +55,5 @@ def checks() -> list[tuple[str, str]]:
         node = find_node("bundled")
         state = "ready" if is_installed() else "not installed yet; the first battle or `make` installs it"
     except UserError as error:
-        return [("Pokémon simulator", str(error))]
-    return [("Pokémon simulator", f"{state}, Node {node_version(node)}")]
+        return str(error)
+    return f"{state}, Node {node_version(node)}"

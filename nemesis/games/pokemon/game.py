@@ -17,8 +17,9 @@ from nemesis.games.pokemon.dex.tables import vocabulary
 from nemesis.games.pokemon.formats import Format, find_format
 from nemesis.games.pokemon.hosts.host_process import HostError, Setting
 from nemesis.games.pokemon.hosts.observer import Observer
-from nemesis.games.pokemon.hosts.pool import BattlePool, Teams, pair_generator
+from nemesis.games.pokemon.hosts.pool import BattlePool, Hosts, Teams, pair_generator
 from nemesis.games.pokemon.hosts.warm_hosts import WarmHosts
+from nemesis.games.pokemon.native.engine import choose_hosts
 from nemesis.games.pokemon.replays.reading import ReplayReader, without_guesses
 from nemesis.games.pokemon.scripted import heuristics
 from nemesis.games.pokemon.settings import PokemonSettings
@@ -94,10 +95,10 @@ class PokemonGame:
         return rewards.potentials(view)
 
     def pool(self, slots: int, seed: int) -> MatchPool:
-        return BattlePool(self._hosts_ready, self._setting(slots), self._teams, self._settings.hosts, seed)
+        return BattlePool(self._pool_hosts, self._setting(slots), self._teams, self._settings.hosts, seed)
 
     def paired_pool(self, slots: int, seed: int) -> MatchPool:
-        return BattlePool(self._hosts_ready, self._setting(slots), self._teams, self._settings.hosts, seed, paired=True)
+        return BattlePool(self._pool_hosts, self._setting(slots), self._teams, self._settings.hosts, seed, paired=True)
 
     @cached_property
     def team_set(self) -> TeamSet | None:
@@ -215,6 +216,11 @@ class PokemonGame:
     @cached_property
     def _hosts_ready(self) -> WarmHosts:
         return WarmHosts(self._settings.node)
+
+    @cached_property
+    def _pool_hosts(self) -> Hosts:
+        teams = self.team_set
+        return choose_hosts(self.format, self._settings, self._hosts_ready, teams.packed if teams else ())
 
     @cached_property
     def _teams(self) -> Teams:

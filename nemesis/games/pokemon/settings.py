@@ -10,13 +10,24 @@ from nemesis.core.settings import Settings
 class PokemonSettings(Settings):
     """Settings of the match pool, its teams and its hosts."""
 
-    may_change: ClassVar[tuple[str, ...]] = ("node",)
+    may_change: ClassVar[tuple[str, ...]] = ("engine", "check_every", "node")
     """Settings that a resumed run may change, because they do not affect the battles."""
 
-    technical: ClassVar[tuple[str, ...]] = ("hosts", "node")
+    technical: ClassVar[tuple[str, ...]] = ("engine", "check_every", "hosts", "node")
     """Settings in which runs of the same game may differ, because they do not affect its rules or teams."""
 
-    hosts: int = Field(2, ge=1, le=256, description="Node processes that simulate the battles of a pool")
+    engine: Literal["auto", "native", "showdown"] = Field(
+        "auto", description="what simulates battles: native (Gen 1 only) or Showdown; auto is native where it can be"
+    )
+    check_every: int = Field(
+        10_000, ge=0, description="one native battle in so many is replayed on Showdown and compared; 0 for none"
+    )
+    hosts: int = Field(
+        2,
+        ge=1,
+        le=256,
+        description="Node processes that simulate the battles of a pool, or as many parts of a native one",
+    )
     teams: str | None = Field(
         None, description="name of a shipped team set, or a file or folder of teams; null uses the format's set"
     )

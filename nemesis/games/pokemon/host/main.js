@@ -61,6 +61,7 @@ const ANSWERS = {
   teams: (_, question) => checkTeams(question),
   snapshot: (host) => ({ matches: host.arena.snapshot() }),
   reenact: (host, question) => host.arena.reenact(question.recording),
+  digest: (host, question) => host.arena.digest(question.recording),
   costs: (host) => host.arena.costs,
   observe: (host, question) => host.observer.observe(question.news),
   choices: (host, question) => host.observer.choices(question.actions),

@@ -1,4 +1,4 @@
-"""A match pool of battles in several host processes.
+"""A match pool of battles in several hosts: Node processes, or parts of this one that the native engine plays.
 
 Each host has a share of the slots. `recv` returns the hosts in turn: while a policy decides for one, the others
 simulate. The order does not depend on their speed, so that the same seed gives the same battles. A host that dies,
@@ -8,6 +8,7 @@ hangs or sends invalid frames is replaced, and its matches are voided.
 import json
 import logging
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -15,18 +16,44 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from nemesis.core.errors import UserError
-from nemesis.core.game import SIDES, Arrays, Decisions, EndReason, IntArray, Results
+from nemesis.core.game import SIDES, Arrays, CheckCounts, Decisions, EndReason, IntArray, Results
 from nemesis.core.masks import is_legal
 from nemesis.core.random import generator_state, restore_generator
 from nemesis.games.pokemon.hosts.host_process import Ended, HostError, Setting, Step
 from nemesis.games.pokemon.hosts.replay_page import write_replay
-from nemesis.games.pokemon.hosts.warm_hosts import WarmHosts
 from nemesis.games.pokemon.views import layout
 
 _log = logging.getLogger(__name__)
 
 _KEPT_RECORDINGS = 2000  # of the matches that ended last
 _MAX_LOSSES = 5  # hosts lost in a row, without a step, before the pool fails
+
+
+class BattleHost(Protocol):
+    """What simulates the battles of a share of the slots; see `Host`."""
+
+    @property
+    def pid(self) -> int | None: ...
+
+    def begin_step(self, actions: IntArray, setups: list[dict[str, Any]]) -> None: ...
+
+    def begin_restore(self, matches: list[dict[str, Any]]) -> None: ...
+
+    def end_step(self) -> Step: ...
+
+    def ask(self, question: str, **details: Any) -> Any: ...
+
+    def close(self) -> None: ...
+
+
+class Hosts(Protocol):
+    """Where a pool takes its hosts from, and gives them back to."""
+
+    def take(self, settings: list[Setting]) -> Sequence[BattleHost]: ...
+
+    def give_back(self, host: Any) -> None: ...
+
+    def take_checks(self) -> CheckCounts: ...
 
 
 class Teams(Protocol):
@@ -47,10 +74,10 @@ class _End(NamedTuple):
 
 
 class BattlePool:
-    """A match pool over Showdown battles."""
+    """A match pool over battles of Showdown, or of the native engine that plays the same ones."""
 
     def __init__(
-        self, warm_hosts: WarmHosts, setting: Setting, teams: Teams, hosts: int, seed: int, paired: bool = False
+        self, warm_hosts: Hosts, setting: Setting, teams: Teams, hosts: int, seed: int, paired: bool = False
     ) -> None:
         """Play the setting's slots, distributed over `hosts` hosts.
 
@@ -73,7 +100,7 @@ class BattlePool:
         self._delivered: Step | None = None
         self._recordings: OrderedDict[int, dict[str, Any]] = OrderedDict()
         self._losses = 0
-        self._hosts = warm_hosts.take(self._shares)
+        self._hosts = list(warm_hosts.take(self._shares))
         for number in range(len(self._hosts)):
             self._begin(number, np.zeros(0, dtype=np.int64))
 
@@ -83,7 +110,8 @@ class BattlePool:
 
     @property
     def host_pids(self) -> list[int]:
-        return [host.pid for host in self._hosts]
+        """The processes of the hosts; none if the battles are simulated in this one."""
+        return [host.pid for host in self._hosts if host.pid is not None]
 
     def recv(self) -> tuple[Decisions, Results]:
         """Return the decisions of all matches of the next host, and which of its matches have ended.
@@ -193,6 +221,10 @@ class BattlePool:
         """Return, for each host, the seconds spent in each part of the work, and its decisions."""
         return [self._ask(number, "costs") for number in range(len(self._hosts))]
 
+    def take_checks(self) -> CheckCounts:
+        """Return how many matches of the game were replayed on Showdown since the last call, if it is native."""
+        return self._hosts_ready.take_checks()
+
     def _begin(self, number: int, actions: IntArray) -> None:
         """Continue a host, with new matches in its free slots."""
         setups = [self._setup(number, slot) for slot in self._free[number]]
@@ -201,7 +233,7 @@ class BattlePool:
         try:
             self._hosts[number].begin_step(actions, setups)
         except HostError as error:
-            _log.warning("Pokémon host %d: %s", self._hosts[number].pid, error)  # receiving will replace it
+            _log.warning("Pokémon host %s: %s", self._hosts[number].pid, error)  # receiving will replace it
 
     def _setup(self, number: int, slot: int) -> dict[str, Any]:
         seed = "gen5," + self._generator.bytes(8).hex()
@@ -223,7 +255,7 @@ class BattlePool:
 
     def _replace(self, number: int, error: HostError) -> None:
         lost, share = self._hosts[number], self._shares[number]
-        _log.warning("Pokémon host %d is replaced and its matches are voided. %s", lost.pid, error)
+        _log.warning("Pokémon host %s is replaced and its matches are voided. %s", lost.pid, error)
         lost.close()
         self._losses += 1
         if self._losses > _MAX_LOSSES:

@@ -2,6 +2,8 @@
 
 /** @import { Recording, Rules, Setup } from './match.js' */
 
+import { createHash } from 'node:crypto';
+
 import { viewWriter } from '../view/writer.js';
 import { actionSpace } from './actions.js';
 import { maskSize } from './masks.js';
@@ -105,6 +107,30 @@ export class Arena {
     const log = simulatorLog(match, this.rules.simulator);
     match.close();
     return { log, result: match.result };
+  }
+
+  /**
+   * What the seats saw in a recorded match, to compare another simulator with this one.
+   * @param {Recording} recording
+   * @returns {{rounds: string[], result: Match['result']}} a hash of the decisions of each round
+   */
+  digest(recording) {
+    /** @type {string[]} */
+    const rounds = [];
+    const view = new Int16Array(this.viewSize);
+    const mask = new Uint8Array(this.maskSize);
+    const match = reenact(this.rules, recording, (match) => {
+      match.track();
+      const hash = createHash('sha256');
+      for (const seat of match.waiting()) {
+        this.write(view.fill(0), match.tracker, match.request(seat), seat, match.refusals[seat]);
+        this.space.mask(match.request(seat), mask.fill(0));
+        hash.update(Uint8Array.of(seat)).update(bytes(view)).update(mask);
+      }
+      rounds.push(hash.digest('hex').slice(0, 16));
+    });
+    match.close();
+    return { rounds, result: match.result };
   }
 
   /**

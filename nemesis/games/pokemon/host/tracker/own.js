@@ -55,6 +55,7 @@ export class Own {
    * @returns {number} PP left
    */
   pp(place) {
+    if (place >= this.moves.length) return 0; // the request shows a namesake, which this one was taken for
     if (!this.onField) return this.left[place];
     return Math.max(0, this.left[place] - this.spentSince(place));
   }

@@ -253,5 +253,7 @@ function sameFacts(one, other) {
   if (one.baseAbility !== other.baseAbility || one.teraType !== other.teraType) return false;
   if (one.moves.length !== other.moves.length) return false;
   for (let place = 0; place < one.moves.length; place++) if (one.moves[place] !== other.moves[place]) return false;
+  // Entries of namesakes may be mistaken for each other.
+  for (const name in one.stats) if (one.stats[name] !== other.stats[name]) return false;
   return true;
 }
