@@ -44,6 +44,12 @@ COMMANDS: Sequence[Entry] = (
         "RUN [KEY=VALUE ...] [OPTIONS]",
     ),
     Command(
+        "psro",
+        "Grow a population by best responses to its own mixture.",
+        "nemesis.cli.psro:psro",
+        "PRESET [KEY=VALUE ...] [OPTIONS]",
+    ),
+    Command(
         "export",
         "Write a policy as one file, or in another format.",
         "nemesis.cli.export:export",

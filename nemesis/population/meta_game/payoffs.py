@@ -78,6 +78,12 @@ class Payoffs:
         low, high = np.percentile(values, _INTERVAL)
         return Estimate(figure(self.mean), float(low), float(high))
 
+    def intervals(self, generator: np.random.Generator) -> tuple[Floats, Floats]:
+        """Return the 95 % intervals of all cells, as their lower and upper ends (member, member)."""
+        drawn = np.stack([self.resampled(generator) for _ in range(_RESAMPLED)])
+        low, high = np.percentile(drawn, _INTERVAL, axis=0)
+        return low, high
+
 
 def exploitability(payoffs: Payoffs, mixture: Floats, generator: np.random.Generator) -> Estimate:
     """Return NashConv of a mixture among the members: what the best of them wins against it, over both sides."""

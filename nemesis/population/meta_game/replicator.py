@@ -1,5 +1,6 @@
-"""Replicator dynamics: members that earn more than the mixture grow (Taylor & Jonker 1978, Evolutionarily Stable
-Strategies and Game Dynamics).
+"""Replicator dynamics: members that earn more than the mixture grow.
+
+Taylor & Jonker 1978, Evolutionarily Stable Strategies and Game Dynamics:
 
     ṗ_i = p_i ((A q)_i − pᵀA q),   q̇_j = q_j (pᵀA q − (pᵀA)_j)
 
