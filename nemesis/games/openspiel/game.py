@@ -127,7 +127,8 @@ class TabulatedGame(OpenSpielGame):
     def _table(self, policy: StepPolicy) -> Table:
         """Return the probabilities of a policy in every information state, none of an illegal action."""
         probabilities = self._probabilities(policy) * self._tree.mask.astype(np.float64)
-        return probabilities / probabilities.sum(axis=1, keepdims=True)
+        table: Table = probabilities / probabilities.sum(axis=1, keepdims=True)
+        return table
 
     def _probabilities(self, policy: StepPolicy) -> FloatArray:
         """Run the policy, memory included, through every information state: (information, action)."""

@@ -31,9 +31,10 @@ def maximum_entropy(payoff: Floats, value: float) -> Floats:
     point = mixture[support]
     margin = (payoff - value)[support].T  # (column, row)
     basis = _null_space(np.vstack([margin[tight], np.ones(len(point))]))
-    result = np.zeros(len(mixture))
+    result: Floats = np.zeros(len(mixture))
     result[support] = _maximise(point, margin[~tight], basis) if basis.size else point
-    return result / result.sum()
+    result /= result.sum()
+    return result
 
 
 def _interior(margin: Floats) -> tuple[Floats, np.ndarray[tuple[int], np.dtype[np.bool_]]]:

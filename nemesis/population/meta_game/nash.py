@@ -92,5 +92,6 @@ def _polished(payoff: Floats, found: Solution) -> Floats:
 
 
 def _cleaned(weight: Floats) -> Floats:
-    positive: Floats = np.where(weight > 0, weight, 0.0)
-    return positive / positive.sum()
+    positive = np.where(weight > 0, weight, 0.0)
+    cleaned: Floats = positive / positive.sum()
+    return cleaned

@@ -34,5 +34,6 @@ def solve_replicator(payoff: Floats) -> Solution:
 
 
 def _softmax(logit: Floats) -> Floats:
-    weight: Floats = np.exp(logit - logit.max())
-    return weight / weight.sum()
+    weight = np.exp(logit - logit.max())
+    chances: Floats = weight / weight.sum()
+    return chances

@@ -158,7 +158,8 @@ def colours(payoff: Floats) -> npt.NDArray[np.uint8]:
     """Return the colours of a payoff as an image (row, column, 3): red for losses, white for even, blue for wins."""
     strength = (payoff / (np.abs(payoff).max() or 1.0))[:, :, None]
     mixed = EVEN + np.abs(strength) * (np.where(strength > 0, WINNING, LOSING) - EVEN)
-    return mixed.round().astype(np.uint8)
+    image: npt.NDArray[np.uint8] = mixed.round().astype(np.uint8)
+    return image
 
 
 def is_logarithmic(values: Floats) -> bool:
@@ -173,7 +174,8 @@ class _Frame:
         span = max(iterations - 1, 1)
         self.x = [_LEFT + (WIDTH - _LEFT - _RIGHT) * place / span for place in range(iterations)]
         self._log = log
-        self._low, self._high = (np.log(low), np.log(high)) if log else (low, high)
+        self._low = float(np.log(low)) if log else low
+        self._high = float(np.log(high)) if log else high
 
     def y(self, value: float) -> float:
         scaled = np.log(max(value, 1e-300)) if self._log else value
@@ -193,7 +195,7 @@ class _Frame:
 
 def _ticks(low: float, high: float, *, log: bool) -> list[float]:
     if not log:
-        return np.linspace(low, high, 5).tolist()
+        return [float(tick) for tick in np.linspace(low, high, 5)]
     powers = np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
     return [float(tick) for tick in 10.0**powers if low <= tick <= high] or [low, high]
 

@@ -163,12 +163,9 @@ def _sentence(parts: _Parts) -> str:
     gain = parts.meta.gain(len(state.members) - 1, solution)
     present = int(((solution.row > 0) | (solution.column > 0)).sum())
     exact = parts.meta.exact(solution)
-    told = (
-        f"{gain} to its best response"
-        if exact is None
-        else f"{gain.value:.4f} to its best response; NashConv {exact:.4f}"
-    )
-    return f"Iteration {state.done}: a mixture of {present} of {len(state.members) - 1} loses {told}."
+    told = f"{gain}" if exact is None else f"{gain.value:.4f}; its NashConv is {exact:.4f}"
+    members = len(state.members) - 1
+    return f"Iteration {state.done}: a mixture of {present} of {members} members loses to its best response {told}."
 
 
 def _are_tables(config: PSROConfig) -> bool:

@@ -130,7 +130,10 @@ def _pictures(folder: Path, results: Results) -> None:
 
     exploitability = Figure(figsize=(8, 4), layout="tight")
     axes = exploitability.add_subplot()
-    for name, points in figures.curves(results):
+    lines = figures.curves(results)
+    values = np.array([value for _, points in lines for point in points if point is not None for value in point])
+    axes.set_yscale("log" if figures.is_logarithmic(values) else "linear")
+    for name, points in lines:
         known = [(place, *point) for place, point in zip(places, points, strict=True) if point is not None]
         place, value, low, high = np.array(known).T
         axes.plot(place, value, marker=".", label=name)
