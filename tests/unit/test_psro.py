@@ -14,12 +14,15 @@ from rich.console import Console
 from nemesis.cli import main
 from nemesis.core.errors import UserError
 from nemesis.play import matches
+from nemesis.play.pairings import Pairing, PlayerSource
+from nemesis.population.league import open_league
 from nemesis.population.psro import computed, learned, sampled
-from nemesis.population.psro.config import PSROConfig, continued_config, psro_config
+from nemesis.population.psro.config import PSROConfig, continued_config, psro_config, response_config
+from nemesis.population.psro.learned import opponents_of
 from nemesis.population.psro.loop import run_psro
 from nemesis.population.psro.payoff_log import FILE, PayoffLog
 from nemesis.population.psro.results import Results
-from nemesis.population.psro.state import STATE, PSROState
+from nemesis.population.psro.state import STATE, PSROMember, PSROState
 from nemesis.presets import load_preset
 from nemesis.training.run import Run
 
@@ -41,7 +44,8 @@ class KilledError(Exception):
 
 
 def exact(*overrides: str, game: str = "kuhn") -> PSROConfig:
-    return psro_config(load_preset(game), ["best_response=exact", "iterations=50", *overrides])
+    longest = [] if any(one.startswith("iterations=") for one in overrides) else ["iterations=50"]
+    return psro_config(load_preset(game), ["best_response=exact", *longest, *overrides])
 
 
 def psro(config: PSROConfig, folder: Path, said: list[str] | None = None) -> Results:
@@ -120,14 +124,16 @@ def test_a_population_of_matches_grows_by_policies_that_beat_it(tmp_path: Path):
 
 
 @pytest.mark.usefixtures("duel")
-def test_the_members_of_a_run_meet_in_matches(tmp_path: Path):
-    """The third share is uniform: timid, which the Nash mixture leaves out, is no member of it and is not met."""
-    config = psro_config(DUEL, [*QUICK, "iterations=1", "alpha=0.5"][1:])
-    psro(config, tmp_path / "psro")
-    state = PSROState.load(tmp_path / "psro")
-    assert [member.name for member in state.members] == ["random", "timid", "bold", "response-1"]
-    settings = (tmp_path / "psro" / "responses" / "0001" / "config.yaml").read_text()
-    assert "mixture:" in settings
+def test_a_part_of_the_matches_is_uniform_over_the_members_of_the_mixture(tmp_path: Path):
+    members = [PSROMember(name, "scripted", None, 0, name) for name in ("random", "timid", "bold")]
+    config, state = psro_config(DUEL, ["alpha=0.5"]), PSROState(tmp_path, members)
+    shares = opponents_of(config, state, np.array([0.8, 0.2, 0.0]))
+    assert shares == pytest.approx({"random": 0.65, "timid": 0.35})
+    run = response_config(config, 1, shares, None)
+    assert open_league(run, Duel(), tmp_path).pairings.pairings == tuple(
+        Pairing(PlayerSource("learning", "main"), PlayerSource("scripted", name), share)
+        for name, share in shares.items()
+    )
 
 
 @pytest.mark.usefixtures("duel")

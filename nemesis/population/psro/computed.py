@@ -21,6 +21,8 @@ from nemesis.population.psro.config import PSROConfig
 from nemesis.population.psro.state import MEMBERS, PSROMember, PSROState
 from nemesis.storage.policies import find_policy
 
+_DIGITS = 12
+
 
 class ComputedMetaGame:
     """Exact payoffs, best responses and NashConv."""
@@ -47,7 +49,8 @@ class ComputedMetaGame:
         payoff[:known, :known] = self._payoff
         payoff[:, known:] = self._tables.payoff(everyone, new)
         payoff[known:, :known] = self._tables.payoff(new, self._policies) if known else 0.0
-        self._policies, self._payoff = everyone, payoff
+        # Sums of another order differ in the last digit, so that a PSRO that was interrupted could go another way.
+        self._policies, self._payoff = everyone, np.round(payoff, _DIGITS)
 
     @property
     def payoff(self) -> Floats:

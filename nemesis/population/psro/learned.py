@@ -41,7 +41,7 @@ def train_response(
         return member
     if not (folder / "config.yaml").exists() or not checkpoint_paths(folder / "checkpoints"):
         shutil.rmtree(folder, ignore_errors=True)  # begun, but nothing to continue from
-        run = response_config(config, iteration, _opponents(config, state, mixture), _first_weights(config, state))
+        run = response_config(config, iteration, opponents_of(config, state, mixture), _first_weights(config, state))
         train(run, folder, console, open_league, allow_imports=allow_imports)
     elif find_policy(folder, allow_imports=True).update != config.updates:
         resume(folder, (), console, open_league, allow_imports=allow_imports)
@@ -51,7 +51,7 @@ def train_response(
     return member
 
 
-def _opponents(config: PSROConfig, state: PSROState, mixture: Floats) -> Mapping[str, float]:
+def opponents_of(config: PSROConfig, state: PSROState, mixture: Floats) -> Mapping[str, float]:
     """Return the members of the mixture with their shares of the matches, a part of them uniform."""
     met = np.flatnonzero(mixture > _LEAST)
     share = (1 - config.alpha) * mixture[met] / mixture[met].sum() + config.alpha / len(met)
