@@ -4,10 +4,14 @@ Bradley & Terry 1952, "Rank analysis of incomplete block designs". Player i beat
 
     p_ij = 1 / (1 + 10^((r_j − r_i) / 400))
 
-and the ratings r maximise the likelihood of the results; a draw is half a win for each. As a prior, every pair that met
-has one additional drawn match, so that a player who won all matches has a finite rating. Only differences are
-meaningful. Some players may be anchors, with fixed ratings; without any, the mean is set to 1500. The covariance of the
-other ratings is the pseudo-inverse of their Fisher information, in which a pair has the weight n_ij p_ij (1 − p_ij).
+and the ratings r maximise the likelihood of the results; a draw is half a win for each. As a prior, every player has
+one additional drawn match, in equal parts against all whom it met (a pair has the larger of its two parts), so that a
+player who won all matches has a finite rating. Only differences are meaningful. Some players may be anchors, with fixed
+ratings; without any, the mean is set to 1500.
+
+The covariance of the other ratings is I⁺ B I⁺. In the Fisher information I, a pair has the weight n_ij p_ij (1 − p_ij).
+In B it has n_ij times the variance of a score, estimated from its results and two more at the odds of the model. So
+intervals are right where matches are drawn, or where a ranking does not explain who beats whom.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,6 +26,8 @@ _SCALE = 400.0 / np.log(10.0)  # Elo points in one unit of log odds
 _NORMAL_95 = 1.96
 _STEPS = 100
 _PRECISION = 1e-9
+
+_SHRINKAGE = 2.0  # matches at the odds of the model that the variance of a pair's scores is estimated with
 
 _Matrix = npt.NDArray[np.floating[Any]]
 
@@ -47,24 +53,28 @@ class Rating:
         return {"name": self.name, "elo": self.elo, "low": self.low, "high": self.high, "matches": self.matches}
 
 
-def rate(names: Sequence[str], points: _Matrix, anchors: Mapping[str, float] | None = None) -> list[Rating]:
+def rate(
+    names: Sequence[str], points: _Matrix, anchors: Mapping[str, float] | None = None, draws: _Matrix | None = None
+) -> list[Rating]:
     """Return ratings, best first, from points (player, player): wins and half the draws of one against the other.
 
-    The ratings of anchors are fixed. Raises `ValueError` if some players are not connected by results or anchors,
-    directly or through others.
+    The ratings of anchors are fixed. `draws` are the drawn matches (player, player); without them, no match counts as
+    drawn, and the intervals are too wide if some were. Raises `ValueError` if some players are not connected by results
+    or anchors, directly or through others.
     """
     fixed = {} if anchors is None else anchors
     free = np.array([name not in fixed for name in names])
     played = points + points.T
     if not _connected((played > 0) | np.outer(~free, ~free)):
         raise ValueError("some players have no results that connect them to the others")
-    with_draw = points + 0.5 * (played > 0)
+    with_prior = points + _prior(played > 0) / 2
     start = np.array([fixed.get(name, MEAN) - MEAN for name in names]) / _SCALE
-    strength = _maximum_likelihood(with_draw, start, free)
-    information = _information(with_draw + with_draw.T, strength)[np.ix_(free, free)]
+    strength = _maximum_likelihood(with_prior, start, free)
+    inverse = np.linalg.pinv(_information(with_prior + with_prior.T, strength)[np.ix_(free, free)], hermitian=True)
+    spread = _laplacian(_score_variances(points, np.zeros_like(points) if draws is None else draws, strength))
     variance = np.zeros(len(names))
-    variance[free] = np.diag(np.linalg.pinv(information))
-    margin = _NORMAL_95 * _SCALE * np.sqrt(variance)
+    variance[free] = np.diag(inverse @ spread[np.ix_(free, free)] @ inverse)
+    margin = _NORMAL_95 * _SCALE * np.sqrt(np.maximum(variance, 0))
     elo = MEAN + _SCALE * strength
     matches = np.rint(played.sum(axis=1)).astype(int)
     ratings = [
@@ -95,12 +105,28 @@ def _maximum_likelihood(points: _Matrix, start: _Matrix, free: npt.NDArray[np.bo
     strength = start.copy()
     for _ in range(_STEPS):
         gradient = points.sum(axis=1) - (met * _chances(strength)).sum(axis=1)
-        step = np.linalg.pinv(_information(met, strength)[np.ix_(free, free)]) @ gradient[free]
+        step = np.linalg.pinv(_information(met, strength)[np.ix_(free, free)], hermitian=True) @ gradient[free]
         step /= max(1.0, float(np.abs(step).max()))  # limits steps where the curvature is small
         strength[free] += step
         if np.abs(step).max() < _PRECISION:
             break
     return strength - strength.mean() if free.all() else strength
+
+
+def _prior(met: npt.NDArray[np.bool_]) -> _Matrix:
+    """Return the drawn matches (player, player) of the prior."""
+    part = 1.0 / np.maximum(met.sum(axis=1), 1)
+    prior: _Matrix = met * np.maximum(part[:, None], part[None, :])
+    return prior
+
+
+def _score_variances(points: _Matrix, draws: _Matrix, strength: _Matrix) -> _Matrix:
+    """Return the variances (player, player) of the points in the matches of each pair."""
+    played, chances = points + points.T, _chances(strength)
+    number = played + _SHRINKAGE
+    won, drawn = (points - draws / 2 + _SHRINKAGE * chances) / number, draws / number
+    variances: _Matrix = played * (won + drawn / 4 - (won + drawn / 2) ** 2)
+    return variances
 
 
 def _chances(strength: _Matrix) -> _Matrix:
@@ -111,9 +137,12 @@ def _chances(strength: _Matrix) -> _Matrix:
 
 def _information(met: _Matrix, strength: _Matrix) -> _Matrix:
     chances = _chances(strength)
-    weight = met * chances * (1.0 - chances)
-    information: _Matrix = np.diag(weight.sum(axis=1)) - weight
-    return information
+    return _laplacian(met * chances * (1.0 - chances))
+
+
+def _laplacian(weight: _Matrix) -> _Matrix:
+    laplacian: _Matrix = np.diag(weight.sum(axis=1)) - weight
+    return laplacian
 
 
 def _connected(met: npt.NDArray[np.bool_]) -> bool:

@@ -48,13 +48,14 @@ class Tournament:
     @cached_property
     def ratings(self) -> list[Rating]:
         """Ratings of all players, best first; empty if some cannot be compared."""
-        points = np.zeros((len(self.names),) * 2)
+        points, draws = np.zeros((2, len(self.names), len(self.names)))
         for pair in self.pairs:
             one, other = self.names.index(pair.first), self.names.index(pair.second)
             earned = pair.score.wins + pair.score.draws / 2
             points[one, other], points[other, one] = earned, pair.score.matches - earned
+            draws[one, other] = draws[other, one] = pair.score.draws
         try:
-            return rate(self.names, points)
+            return rate(self.names, points, draws=draws)
         except ValueError:
             return []
 

@@ -49,8 +49,8 @@ class PayoffCounts:
 
     @property
     def intervals(self) -> tuple[Matrix, Matrix]:
-        """Wilson's 95 % interval of the win rates; from 0 to 1 where there are no matches."""
-        return win_rate_intervals(self.points, self.matches)
+        """95 % intervals of the win rates; from 0 to 1 where there are no matches."""
+        return win_rate_intervals(self.points, self.draws, self.matches)
 
     def add(self, played: FinishedMatches) -> None:
         """Count matches that ended; those that are voided count apart."""
@@ -86,11 +86,15 @@ def results_of(returns: FloatArray, end_reason: IntArray) -> IntArray:
     return np.select([~scored, returns > 0, returns < 0], [-1, WON, LOST], DRAWN).astype(np.int64)
 
 
-def win_rate_intervals(points: Matrix, matches: IntArray) -> tuple[Matrix, Matrix]:
-    """Return Wilson's 95 % intervals of win rates; conservative where matches are drawn, 0 to 1 without matches."""
-    number = np.maximum(matches, 1e-9)
+def win_rate_intervals(points: Matrix, draws: IntArray, matches: IntArray) -> tuple[Matrix, Matrix]:
+    """Return 95 % intervals of win rates, from 0 to 1 without matches.
+
+    They are Wilson's, with as many matches without draws as would have the same variance.
+    """
+    chance, drawn = (points + 1) / (matches + 2), draws / (matches + 2)
+    number = np.maximum(matches / (1 - drawn / (4 * chance * (1 - chance))), 1e-9)
     weight = _NORMAL_95**2 / number
-    rate = points / number
+    rate = points / np.maximum(matches, 1)
     middle = (rate + weight / 2) / (1 + weight)
     half = np.sqrt(weight * (rate * (1 - rate) + weight / 4)) / (1 + weight)
     return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
