@@ -79,13 +79,14 @@ class Entrants:
     """The entrants and their game."""
 
     game: Game
+    config: GameConfig  # of the game
     names: Sequence[str]
     options: PlayOptions  # of the policies among them
     remote_players: Sequence[RemotePlayers] = ()
 
     def remote(self, name: str) -> RemotePlayers | None:
         """Return the group of players over a server that an entrant belongs to, if any."""
-        return _remote(name, self.remote_players)
+        return remote_of(name, self.remote_players)
 
     def open(self, name: str, slots: int, seed: int) -> Player:
         """Open an entrant as a player in this process, for a pool with `slots` slots."""
@@ -104,7 +105,7 @@ def open_entrants(
         raise UserError(f"{min(repeated)} is given twice; name each player once.")
     imports: ImportPermission = options.allow_imports or frozenset([game] if game else ())
     options = replace(options, allow_imports=imports)
-    local = [name for name in names if _remote(name, remote_players) is None]
+    local = [name for name in names if remote_of(name, remote_players) is None]
     policies = [find_policy(name, allow_imports=imports) for name in policies_among(local)]
     mixtures = [mixture for name in local if (mixture := mixture_of(name))]
     game = game or _common_game(policies) or next((mixture.game for mixture in mixtures), None)
@@ -118,13 +119,14 @@ def open_entrants(
         if saved.game != game:
             saved.check(build_config(GameConfig, {"game": game}).open_game())
     config = _common_settings(policies, overrides)
-    opened = build_config(GameConfig, {**config, "game": game}, overrides).open_game()
+    built = build_config(GameConfig, {**config, "game": game}, overrides)
+    opened = built.open_game()
     for name in names:
-        if remote := _remote(name, remote_players):
+        if remote := remote_of(name, remote_players):
             remote.check(opened, name)
         elif not is_policy(name):
             check_player(opened, name, imports)
-    return Entrants(opened, names, options, remote_players)
+    return Entrants(opened, built, names, options, remote_players)
 
 
 def _check_options(options: PlayOptions, policies: Sequence[SavedPolicy]) -> None:
@@ -186,5 +188,6 @@ def _differences(ours: Mapping[str, Any], theirs: Mapping[str, Any], above: str 
             yield f"{above}{name}", one, other
 
 
-def _remote(name: str, remote_players: Sequence[RemotePlayers]) -> RemotePlayers | None:
+def remote_of(name: str, remote_players: Sequence[RemotePlayers]) -> RemotePlayers | None:
+    """Return the group of players over a server that a name belongs to, if any."""
     return next((remote for remote in remote_players if name.startswith(remote.prefix)), None)

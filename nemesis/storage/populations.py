@@ -10,8 +10,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-import yaml
-
 from nemesis.core.errors import UserError
 from nemesis.core.files import replace_file
 from nemesis.games.config import GameConfig, game_config_of, without_technical
@@ -141,6 +139,8 @@ def _member(saved: Mapping[str, Any]) -> MemberRecord:
 
 def _read_pool(path: Path, saved: Mapping[str, Any]) -> PopulationRecord:
     """Return the opponent pool of a run as a population."""
+    import yaml  # noqa: PLC0415  slow to import, and populations need it for nothing else
+
     config = yaml.safe_load((path / "config.yaml").read_text(encoding="utf-8"))
     game = game_config_of(config)
     members = tuple(

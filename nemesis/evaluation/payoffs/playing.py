@@ -30,8 +30,10 @@ Pairs = Sequence[tuple[int, int]]
 class Playing(Protocol):
     """One or several pools that play pairs of players."""
 
-    left: list[int]
-    """Matches that each pool was given and has not handed over."""
+    @property
+    def left(self) -> Sequence[int]:
+        """Matches that each pool was given and has not handed over."""
+        ...
 
     def add(self, pool: int, pairs: Pairs) -> None:
         """Give a pool two matches of each pair."""
@@ -55,7 +57,7 @@ class OnePool:
         self._stream = stream
 
     @property
-    def left(self) -> list[int]:
+    def left(self) -> Sequence[int]:
         return [self._stream.left]
 
     def add(self, pool: int, pairs: Pairs) -> None:  # noqa: ARG002  there is only one
