@@ -23,6 +23,7 @@ from nemesis.evaluation.payoffs.counts import Matrix, PayoffCounts
 
 _PRIOR = 0.5  # wins and losses that are added to every pair, so that log odds are finite
 _WRONG = 0.05  # probability that any pair is taken the wrong way
+_SINGULAR = 1e-10  # eigenvalues that are as small are zero
 CYCLES = 5
 
 
@@ -51,7 +52,9 @@ def intransitivity(counts: PayoffCounts, cycles: int = CYCLES) -> Intransitivity
 def cyclic_share(counts: PayoffCounts) -> float:
     """Return the share of the variance of log odds that no ranking explains, from 0 to 1."""
     flow, weight = _flow(counts)
-    rating = np.linalg.pinv(np.diag(weight.sum(axis=1)) - weight, hermitian=True) @ (weight * flow).sum(axis=1)
+    rating = np.linalg.pinv(np.diag(weight.sum(axis=1)) - weight, rcond=_SINGULAR, hermitian=True) @ (
+        weight * flow
+    ).sum(axis=1)
     rest = flow - (rating[:, None] - rating[None, :])
     pairs = int((weight > 0).sum()) // 2
     connecting = len(counts) - _components(weight > 0)

@@ -10,8 +10,9 @@ player who won all matches has a finite rating. Only differences are meaningful.
 ratings; without any, the mean is set to 1500.
 
 The covariance of the other ratings is I⁺ B I⁺. In the Fisher information I, a pair has the weight n_ij p_ij (1 − p_ij).
-In B it has n_ij times the variance of a score, estimated from its results and two more at the odds of the model. So
-intervals are right where matches are drawn, or where a ranking does not explain who beats whom.
+In B it has n_ij times the variance of a score, p_ij (1 − p_ij) less a quarter of the share of draws. All of B is
+multiplied by the variance of scores within pairs, relative to that; it is below 1 where a ranking does not explain who
+beats whom.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +28,8 @@ _NORMAL_95 = 1.96
 _STEPS = 100
 _PRECISION = 1e-9
 
-_SHRINKAGE = 2.0  # matches at the odds of the model that the variance of a pair's scores is estimated with
+_SINGULAR = 1e-10  # eigenvalues of the information that are as small are zero: only differences are known
+_PRIOR_VARIANCE = 20.0  # variance of scores as the model has it, that is added to what was observed
 
 _Matrix = npt.NDArray[np.floating[Any]]
 
@@ -70,7 +72,9 @@ def rate(
     with_prior = points + _prior(played > 0) / 2
     start = np.array([fixed.get(name, MEAN) - MEAN for name in names]) / _SCALE
     strength = _maximum_likelihood(with_prior, start, free)
-    inverse = np.linalg.pinv(_information(with_prior + with_prior.T, strength)[np.ix_(free, free)], hermitian=True)
+    inverse = np.linalg.pinv(
+        _information(with_prior + with_prior.T, strength)[np.ix_(free, free)], rcond=_SINGULAR, hermitian=True
+    )
     spread = _laplacian(_score_variances(points, np.zeros_like(points) if draws is None else draws, strength))
     variance = np.zeros(len(names))
     variance[free] = np.diag(inverse @ spread[np.ix_(free, free)] @ inverse)
@@ -105,7 +109,10 @@ def _maximum_likelihood(points: _Matrix, start: _Matrix, free: npt.NDArray[np.bo
     strength = start.copy()
     for _ in range(_STEPS):
         gradient = points.sum(axis=1) - (met * _chances(strength)).sum(axis=1)
-        step = np.linalg.pinv(_information(met, strength)[np.ix_(free, free)], hermitian=True) @ gradient[free]
+        step = (
+            np.linalg.pinv(_information(met, strength)[np.ix_(free, free)], rcond=_SINGULAR, hermitian=True)
+            @ gradient[free]
+        )
         step /= max(1.0, float(np.abs(step).max()))  # limits steps where the curvature is small
         strength[free] += step
         if np.abs(step).max() < _PRECISION:
@@ -123,9 +130,14 @@ def _prior(met: npt.NDArray[np.bool_]) -> _Matrix:
 def _score_variances(points: _Matrix, draws: _Matrix, strength: _Matrix) -> _Matrix:
     """Return the variances (player, player) of the points in the matches of each pair."""
     played, chances = points + points.T, _chances(strength)
-    number = played + _SHRINKAGE
-    won, drawn = (points - draws / 2 + _SHRINKAGE * chances) / number, draws / number
-    variances: _Matrix = played * (won + drawn / 4 - (won + drawn / 2) ** 2)
+    drawn = np.minimum(draws / np.maximum(played + 1, 1), 2 * np.minimum(chances, 1 - chances))
+    modelled = played * (chances * (1 - chances) - drawn / 4)
+    rate = points / np.maximum(played, 1)
+    within = played * (rate * (1 - rate) - draws / np.maximum(played, 1) / 4)
+    several = played > 1
+    observed = (within * played / np.maximum(played - 1, 1))[several].sum()
+    factor = (observed + _PRIOR_VARIANCE) / (modelled[several].sum() + _PRIOR_VARIANCE)
+    variances: _Matrix = factor * modelled
     return variances
 
 
