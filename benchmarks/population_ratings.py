@@ -130,10 +130,9 @@ def check(rows: list[dict[str, float | str]]) -> None:
     """Raise if the figures are not what they should be."""
     for row in rows:
         figures: Mapping[str, float] = {key: value for key, value in row.items() if isinstance(value, float)}
-        covered = (figures["ratings_covered"], figures["cells_covered"])
-        if figures["spearman_at_least"] < LEAST_CORRELATION or not all(
-            COVERAGE[0] <= one <= COVERAGE[1] for one in covered
-        ):
+        covered = [figures["ratings_covered"], figures["cells_covered"]]
+        right = all(COVERAGE[0] <= one <= COVERAGE[1] for one in covered)
+        if figures["spearman_at_least"] < LEAST_CORRELATION or not right:
             raise MeasurementError(
                 f"{row['population']}: a rank correlation of at least {LEAST_CORRELATION} and a coverage from "
                 f"{COVERAGE[0]:.0%} to {COVERAGE[1]:.0%} were expected."

@@ -14,9 +14,8 @@ from pathlib import Path
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
 from nemesis.core.plugins import ImportPermission, check_imports, is_import
-from nemesis.play.mixture_player import MixturePlayer
 from nemesis.play.play_options import PlayOptions
-from nemesis.play.players import SavablePlayer
+from nemesis.play.players import MixturePlayer, SavablePlayer
 from nemesis.play.scripted import open_opponent, opponent_names
 from nemesis.storage.mixtures import Mixture, is_mixture, read_mixture
 from nemesis.storage.policies import SHIPPED, find_policy, policy_path

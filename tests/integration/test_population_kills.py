@@ -3,10 +3,11 @@
 import os
 import signal
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from background import command, wait_until
+from background import Background, command, wait_until
 
 from nemesis.cli import main
 from nemesis.population.store.payoff_log import LOG, read_log
@@ -14,6 +15,14 @@ from nemesis.population.store.standings import standings
 
 KILLS = 4
 MATCHES = 3000  # of each of three pairs
+
+
+def size_of(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def ended_or_grown(process: Background, path: Path, size: int) -> bool:
+    return not process.alive or size_of(path) > size
 
 
 def test_nothing_is_lost_or_counted_twice(tmp_path: Path):
@@ -25,10 +34,9 @@ def test_nothing_is_lost_or_counted_twice(tmp_path: Path):
     play = ("population", "play", str(folder), "--matches", str(MATCHES), "--processes", "2")
     before = 0
     for kill in range(KILLS):
-        log = folder / LOG
-        size = log.stat().st_size if log.exists() else 0
+        size = size_of(folder / LOG)
         process = command(tmp_path / f"killed-{kill}.txt", *play)
-        wait_until(lambda size=size: not process.alive or (log.exists() and log.stat().st_size > size))
+        wait_until(partial(ended_or_grown, process, folder / LOG, size))
         time.sleep(float(generator.uniform(0, 0.3)))
         if process.alive:
             os.kill(process.pid, signal.SIGKILL)

@@ -12,9 +12,9 @@ from nemesis.core.errors import UserError
 from nemesis.core.game import Decisions
 from nemesis.core.masks import pack_mask
 from nemesis.evaluation.entrants import open_entrants
-from nemesis.play.mixture_player import MixturePlayer
 from nemesis.play.named_players import check_player, open_player, parts_of
 from nemesis.play.play_options import PlayOptions
+from nemesis.play.players import MixturePlayer
 from nemesis.policies.build import build_policy
 from nemesis.policies.config import PolicyConfig
 from nemesis.storage.mixtures import Mixture, read_mixture, write_mixture
