@@ -1,6 +1,6 @@
 """Players: batches of decisions in, actions out. A player can decide for any seats of a pool.
 
-Random and scripted players and mixtures are here; those with a policy, and a memory per seat, are in `policy_players.py`.
+Random and scripted players, and mixtures, are here; those with a policy and a memory are in `policy_players.py`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
