@@ -13,16 +13,18 @@ from rich.console import Console
 
 from nemesis.cli import main
 from nemesis.core.errors import UserError
-from nemesis.play import matches
+from nemesis.core.game import IntArray
 from nemesis.play.pairings import Pairing, PlayerSource
 from nemesis.population.league import open_league
 from nemesis.population.psro import computed, learned, sampled
 from nemesis.population.psro.config import PSROConfig, continued_config, psro_config, response_config
 from nemesis.population.psro.learned import opponents_of
 from nemesis.population.psro.loop import run_psro
-from nemesis.population.psro.payoff_log import FILE, PayoffLog
 from nemesis.population.psro.results import Results
+from nemesis.population.psro.sampled import POPULATION
 from nemesis.population.psro.state import STATE, PSROMember, PSROState
+from nemesis.population.store import payoff_log
+from nemesis.population.store.payoff_log import LOG, read_log
 from nemesis.presets import load_preset
 from nemesis.training.run import Run
 
@@ -50,6 +52,12 @@ def exact(*overrides: str, game: str = "kuhn") -> PSROConfig:
 
 def psro(config: PSROConfig, folder: Path, said: list[str] | None = None) -> Results:
     return run_psro(config, folder, (said if said is not None else []).append, QUIET)
+
+
+def matches_of(folder: Path) -> IntArray:
+    """Return the matches of each pair in a PSRO's log."""
+    members = len(PSROState.load(folder).members)
+    return read_log(folder / POPULATION).counts(members).matches
 
 
 @pytest.fixture
@@ -118,9 +126,7 @@ def test_a_population_of_matches_grows_by_policies_that_beat_it(tmp_path: Path):
     assert gain.low > 0.5  # of at most 2
     assert results.iterations[0].to_population == gain
     assert results.mixture == {"response-1": 1.0}
-    played = [json.loads(line) for line in (tmp_path / "psro" / FILE).read_text().splitlines()]
-    assert [(line["first"], line["second"]) for line in played] == [("timid", "response-1")]
-    assert sum(played[0][name] for name in ("won", "drawn", "lost", "voided")) == 200
+    np.testing.assert_array_equal(matches_of(tmp_path / "psro"), [[0, 200], [200, 0]])
 
 
 @pytest.mark.usefixtures("duel")
@@ -140,11 +146,11 @@ def test_a_part_of_the_matches_is_uniform_over_the_members_of_the_mixture(tmp_pa
 def test_a_larger_number_of_iterations_goes_on_where_it_ended(tmp_path: Path):
     folder = tmp_path / "psro"
     psro(psro_config(DUEL, [*QUICK[:2], "iterations=1"]), folder)
-    lines = (folder / FILE).read_text()
+    lines = (folder / POPULATION / LOG).read_text()
     results = psro(psro_config(DUEL, QUICK), folder)
     assert results.names[-2:] == ["response-1", "response-2"]
-    assert (folder / FILE).read_text().startswith(lines)
-    assert len((folder / FILE).read_text().splitlines()) == 10  # of five members, each pair once
+    assert (folder / POPULATION / LOG).read_text().startswith(lines)
+    np.testing.assert_array_equal(matches_of(folder), 20 * (1 - np.eye(5)))
 
 
 @pytest.mark.parametrize("moment", range(8))
@@ -153,9 +159,9 @@ def test_psro_goes_on_after_a_kill_in_any_step(moment: int, tmp_path: Path, monk
     """Each piece of work is killed once, before or after it: matches, training, saving a member or the state."""
     folder, config = tmp_path / "psro", psro_config(DUEL, QUICK)
     module, name, killed_before = [
-        (sampled, "play", True),
-        (sampled.PayoffLog, "add", True),
-        (sampled.PayoffLog, "add", False),
+        (sampled, "play_population", True),
+        (payoff_log.PayoffWriter, "add", True),
+        (payoff_log.PayoffWriter, "add", False),
         (learned, "train", True),
         (learned, "train", False),
         (learned, "save_policy", True),
@@ -180,9 +186,7 @@ def test_psro_goes_on_after_a_kill_in_any_step(moment: int, tmp_path: Path, monk
             psro(config, folder)
     results = psro(config, folder)
     assert results.names == ["random", "timid", "bold", "response-1", "response-2"]
-    lines = [json.loads(line) for line in (folder / FILE).read_text().splitlines()]
-    assert len({(line["first"], line["second"]) for line in lines}) == len(lines) == 10
-    assert all(sum(line[name] for name in ("won", "drawn", "lost", "voided")) == 20 for line in lines)
+    np.testing.assert_array_equal(matches_of(folder), 20 * (1 - np.eye(5)))
     assert [one.response for one in PSROState.load(folder).iterations] == ["response-1", "response-2", None]
 
 
@@ -210,20 +214,6 @@ def test_a_killed_training_is_resumed_from_its_checkpoint(tmp_path: Path, monkey
     monkeypatch.setattr(Run, "step", counted)
     psro(psro_config(DUEL, ["updates=6", "matches=4", "training.checkpoints.interval=2", "iterations=1"]), folder)
     assert done == [4, 5]
-
-
-def test_a_line_that_was_cut_off_is_dropped_and_played_again(tmp_path: Path):
-    log = PayoffLog(tmp_path)
-    nothing = matches.score(*(np.zeros(0, dtype=kind) for kind in (np.float32, np.int64, np.int64)), None)
-    log.add("a", "b", nothing)
-    whole = (tmp_path / FILE).read_text()
-    (tmp_path / FILE).write_text(whole + '{"first": "a", "sec')
-    again = PayoffLog(tmp_path)
-    again.add("a", "c", nothing)
-    assert (tmp_path / FILE).read_text() == whole + whole.replace('"b"', '"c"')
-    (tmp_path / FILE).write_text("nonsense\n" + whole)
-    with pytest.raises(UserError, match="is damaged"):
-        PayoffLog(tmp_path)
 
 
 @pytest.mark.usefixtures("duel")

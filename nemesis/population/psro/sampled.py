@@ -1,18 +1,33 @@
-"""The payoff of a population from scored matches: only the cells that are missing are played."""
+"""The payoff of a population from scored matches: only those that are missing are played.
+
+The members are also a population on disk, in a folder of its own, with a log of all matches.
+"""
+
+import re
 
 import numpy as np
 
 from nemesis.core.game import Game
 from nemesis.core.plugins import ImportPermission
-from nemesis.play.matches import play
-from nemesis.play.named_players import open_player
-from nemesis.play.play_options import PlayOptions
-from nemesis.play.players import Player
+from nemesis.evaluation.payoffs.play import Budget
+from nemesis.games.config import game_config_of
 from nemesis.population.meta_game.payoffs import Estimate, Payoffs, exploitability
 from nemesis.population.meta_game.solution import Floats, Solution
 from nemesis.population.psro.config import PSROConfig
-from nemesis.population.psro.payoff_log import PayoffLog
 from nemesis.population.psro.state import PSROMember, PSROState
+from nemesis.population.store.directory import NewMember, add_members
+from nemesis.population.store.payoff_log import read_log
+from nemesis.population.store.play import PlayRequest, play_population
+from nemesis.storage.populations import (
+    MEMBERS,
+    REGISTRY,
+    PopulationRecord,
+    matching_settings,
+    read_population,
+    write_population,
+)
+
+POPULATION = "population"
 
 
 class SampledMetaGame:
@@ -22,17 +37,28 @@ class SampledMetaGame:
         self._config = config
         self._game = game
         self._state = state
-        self._log = PayoffLog(state.folder)
-        self._options = PlayOptions(allow_imports=imports)
+        self._folder = state.folder / POPULATION
+        self._imports = imports
+        self._payoffs = Payoffs(np.zeros((0, 0, 3), dtype=np.int64))
 
     def complete(self) -> None:
-        """Play the missing matches, pair by pair."""
-        members = self._state.members
-        missing = self._config.matches - self._log.played(self._names)
-        for second in range(len(members)):
-            for first in range(second):
-                if missing[first, second] > 0:
-                    self._play(first, second, int(missing[first, second]))
+        """Play the missing matches, in as many processes as a run has actors, and count all."""
+        record = self._grown()
+        if len(record.members) > 1:
+            collection = self._config.training.collection
+            request = PlayRequest(
+                matches=self._config.matches,
+                order="round_robin",
+                budget=Budget(),
+                seed=self._config.seed,
+                processes=collection.actors,
+                imports=self._imports,
+                slots=collection.slots,
+            )
+            play_population(self._folder, request)
+        numbers = np.array([record.member(_name(member)).number for member in self._state.members], dtype=np.int64)
+        counts = read_log(self._folder).counts(len(record.every_member)).of(numbers)
+        self._payoffs = Payoffs(counts.results.sum(axis=2))
 
     @property
     def payoff(self) -> Floats:
@@ -50,30 +76,27 @@ class SampledMetaGame:
     def intervals(self) -> tuple[Floats, Floats]:
         return self._payoffs.intervals(self._generator())
 
-    @property
-    def _names(self) -> list[str]:
-        return [member.name for member in self._state.members]
-
-    @property
-    def _payoffs(self) -> Payoffs:
-        return self._log.payoffs(self._names)
-
     def _generator(self) -> np.random.Generator:
         return np.random.default_rng(self._config.seed)
 
-    def _play(self, first: int, second: int, matches: int) -> None:
-        """Play matches of two members and log their score."""
-        names = (self._names[first], self._names[second])
-        seeds = np.random.SeedSequence([self._config.seed, first, second]).generate_state(3).tolist()
-        slots = min(self._config.training.collection.slots, matches)
-        one, other = (
-            self._open(self._state.members[member], slots, seed)
-            for member, seed in zip((first, second), seeds, strict=False)
-        )
-        activity = f"Playing {names[0]} against {names[1]}"
-        (score,) = play(self._game, one, [other], matches=matches, slots=slots, seed=seeds[2], activity=activity)
-        self._log.add(*names, score)
+    def _grown(self) -> PopulationRecord:
+        """Return the population on disk, with the members that it lacked."""
+        if not (self._folder / REGISTRY).exists():
+            config = game_config_of(self._config.training.model_dump(mode="json"))
+            (self._folder / MEMBERS).mkdir(parents=True, exist_ok=True)
+            version = self._game.spec.view_version
+            write_population(PopulationRecord(self._folder, config.game, matching_settings(config), version, ()))
+        record = read_population(self._folder)
+        known = {member.name for member in record.members}
+        new = [self._new(member) for member in self._state.members if _name(member) not in known]
+        return add_members(self._folder, new, imports=self._imports) if new else record
 
-    def _open(self, member: PSROMember, slots: int, seed: int) -> Player:
-        name = member.name if member.file is None else str(self._state.path(member))
-        return open_player(self._game, name, slots, seed, self._options)
+    def _new(self, member: PSROMember) -> NewMember:
+        player = member.name if member.file is None else str(self._state.path(member))
+        about = {"iteration": member.iteration, "origin": member.origin}
+        return NewMember(player, _name(member), about=about)
+
+
+def _name(member: PSROMember) -> str:
+    """Return a member's name in the population on disk, which may have no colons."""
+    return re.sub(r"[^\w.-]+", "_", member.name)
