@@ -1,11 +1,13 @@
 """What PSRO knows between two steps, on disk. Each step writes it once, atomically, when it is done.
 
-psro.yaml       the settings
-psro.json       members and iterations
-payoffs.jsonl   results of the matches of each pair              (payoff_log.py)
-members/        policies as files, tables as NumPy arrays
-responses/      one run for each learned best response
-report.json, report.html and pictures                             (report.py)
+    psro.yaml      the settings
+    psro.json      members and iterations
+    population/    the population with the log of all its matches        (sampled.py)
+    members/       policies as files, tables as NumPy arrays
+    responses/     one run for each learned best response                (learned.py)
+    report.*       and pictures                                          (report.py)
+
+Whatever follows from these, such as the payoff, is computed again when PSRO goes on.
 """
 
 import json
