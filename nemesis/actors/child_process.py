@@ -35,15 +35,15 @@ def ignore_signals() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def set_up_child(folder: Path, log_level: int) -> None:
-    """Set up a child process of a run.
+def set_up_child(folder: Path | None, log_level: int) -> None:
+    """Set up a child process of a run, or of another command, which has no folder.
 
     It ignores requests to stop, which the run handles, logs to the run's log, and exits when the run's process ends.
     Simulator hosts do not need this: they exit when their standard input is closed.
     """
     ignore_signals()
     keep_freed_memory()
-    if folder.is_dir():
+    if folder is not None and folder.is_dir():
         log_to_run(folder, log_level)
     parent = parent_process()
     assert parent is not None  # noqa: S101

@@ -6,29 +6,27 @@ harm.
 """
 
 import logging
-import multiprocessing
-import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing import connection
 from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
 from nemesis.actors.actor import ActorTask, Handover, Release, block_size, capacity, run_actor
 from nemesis.actors.child_process import Failure, end
+from nemesis.actors.fork_server import ProcessContext, process_context, start_fork_server
 from nemesis.actors.inference import InferenceClient, InferenceTask, exchange, run_inference
 from nemesis.actors.shared_memory import Block, SharedWeights, shared_zeros
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game
-from nemesis.core.interrupts import SIGNALS, Stop, StoppedError, never
+from nemesis.core.interrupts import Stop, StoppedError, never
 from nemesis.core.progress import report
 from nemesis.core.trajectory import Trajectories, concatenate
 from nemesis.play.config import PlaySettings
@@ -36,9 +34,6 @@ from nemesis.play.experience import Clock, Experience, PlayCounts
 from nemesis.play.pairings import MAIN, Outcomes, Pairings, PlayerSource
 from nemesis.policies.policy import Policy
 from nemesis.storage.run_directory import log_level
-
-if TYPE_CHECKING:
-    from multiprocessing.context import ForkServerContext  # not available on Windows
 
 _log = logging.getLogger(__name__)
 
@@ -91,7 +86,7 @@ class ParallelSource:
         self._started = 0  # actors so far, over the whole run
         self._losses = 0
         self._received: list[tuple[Handover, Trajectories]] = []  # not returned by `collect` yet
-        self._context = _context()
+        self._context = process_context()
         for name, policy in learners.items():
             self.publish(name, policy, 0)
         self._actors: list[_ActorHandle] = []  # started by the first `collect`
@@ -192,7 +187,7 @@ class ParallelSource:
 
     def _start(self) -> None:
         """Start the processes."""
-        _start_fork_server(self._context)
+        start_fork_server(self._context)
         count = self._settings.collection.actors
         if self._settings.collection.inference == "central":
             exchanges = [exchange(self._game, self._settings.collection.slots) for _ in range(count)]
@@ -310,33 +305,10 @@ class ParallelSource:
         self._actors[actor.number] = self._start_actor(actor.number)
 
 
-def _context() -> "SpawnContext | ForkServerContext":
-    """Return the start method: a fork server with preloaded modules, if the platform has one, else spawn."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["nemesis.actors.preload"])
-    return context
-
-
-def _start_fork_server(context: "SpawnContext | ForkServerContext") -> None:
-    """Start the fork server, if it is used, with signals blocked until it ignores them."""
-    if context.get_start_method() != "forkserver":
-        return
-    from multiprocessing import forkserver, resource_tracker  # noqa: PLC0415  not available on Windows
-
-    resource_tracker.ensure_running()  # which would unblock signals
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    try:
-        forkserver.ensure_running()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 class _InferenceService:
     """The process that runs the networks for all actors."""
 
-    def __init__(self, context: "SpawnContext | ForkServerContext", task: InferenceTask) -> None:
+    def __init__(self, context: ProcessContext, task: InferenceTask) -> None:
         pipes = [context.Pipe() for _ in task.exchanges]
         # Pipes stay open when an actor dies: its replacement reuses them.
         self.clients = [InferenceClient(at, theirs) for at, (_, theirs) in zip(task.exchanges, pipes, strict=True)]

@@ -46,6 +46,12 @@ COMMANDS: Sequence[Entry] = (
         "RUN [KEY=VALUE ...] [OPTIONS]",
     ),
     Command(
+        "psro",
+        "Grow a population by best responses to its own mixture.",
+        "nemesis.cli.psro:psro",
+        "PRESET [KEY=VALUE ...] [OPTIONS]",
+    ),
+    Command(
         "export",
         "Write a policy as one file, or in another format.",
         "nemesis.cli.export:export",
@@ -59,6 +65,54 @@ COMMANDS: Sequence[Entry] = (
     ),
     CommandGroup(
         "data", "Inspect datasets.", [Command("show", "Print the card of a dataset.", "nemesis.cli.collect:show")]
+    ),
+    CommandGroup(
+        "population",
+        "Keep players with the matches among them: who beats whom, and how surely.",
+        [
+            Command(
+                "create",
+                "Create a population.",
+                "nemesis.cli.population:create",
+                "DIR [PLAYER ...] [FAMILY.KEY=VALUE ...] [OPTIONS]",
+            ),
+            Command(
+                "add",
+                "Add members to a population.",
+                "nemesis.cli.population:add",
+                "DIR PLAYER [PLAYER ...] [OPTIONS]",
+            ),
+            Command(
+                "list",
+                "List the members of a population, or of a run's opponent pool.",
+                "nemesis.cli.population:list_members",
+                "DIR [OPTIONS]",
+            ),
+            Command(
+                "show",
+                "Show payoffs and ratings of a population, and how far no ranking explains them.",
+                "nemesis.cli.population:show",
+                "DIR [OPTIONS]",
+            ),
+            Command(
+                "remove",
+                "Remove members from a population; their matches stay in its log, and count no more.",
+                "nemesis.cli.population:remove",
+                "DIR MEMBER [MEMBER ...]",
+            ),
+            Command(
+                "play",
+                "Play matches among the members of a population.",
+                "nemesis.cli.population:play",
+                "DIR [FAMILY.KEY=VALUE ...] [OPTIONS]",
+            ),
+            Command(
+                "export",
+                "Write every match and every cell of a population, with intervals, as CSV.",
+                "nemesis.cli.population:export",
+                "DIR --csv FOLDER",
+            ),
+        ],
     ),
     CommandGroup(
         "replays",

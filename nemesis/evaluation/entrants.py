@@ -1,14 +1,15 @@
 """The players of a tournament or of a recorded dataset, by name.
 
-An entrant is a policy (a run, a checkpoint, a policy file, shipped:NAME), a scripted player of the game, a user
-function as module:attribute, or a player over a server. A game family registers the latter with a name prefix.
+An entrant is a policy (a run, a checkpoint, a policy file, shipped:NAME), a mixture of players, a scripted player of
+the game, a user function as module:attribute, or a player over a server. A game family registers the latter with a name
+prefix.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from nemesis.core.config import build_config, override_paths
 from nemesis.core.errors import UserError
@@ -16,10 +17,29 @@ from nemesis.core.game import Game
 from nemesis.core.plugins import ImportPermission
 from nemesis.games.config import GameConfig, is_technical
 from nemesis.play.matches import Score
-from nemesis.play.named_players import check_scripted, is_policy, open_player
+from nemesis.play.named_players import check_player, is_policy, mixture_of, open_player, policies_among
 from nemesis.play.play_options import PlayOptions
 from nemesis.play.players import Player
 from nemesis.storage.policies import DEFAULT_WEIGHTS, SavedPolicy, find_policy, last_policies, policy_path
+
+OnMatch: TypeAlias = Callable[["RemoteMatch"], None]
+"""Gets every match over a server as it ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteMatch:
+    """A match of our player over a server."""
+
+    number: int
+    side: int  # of our player
+    earned: float  # the return of our player
+    end_reason: int
+    decisions: int  # of our player
+    turns: int
+
+
+def ignore_match(match: RemoteMatch) -> None:
+    """Do nothing with a match."""
 
 
 class RemotePlayers(Protocol):
@@ -38,7 +58,17 @@ class RemotePlayers(Protocol):
         ...
 
     def play(
-        self, game: Game, player: Player, name: str, *, matches: int, seed: int, replays: int, folder: Path, ours: str
+        self,
+        game: Game,
+        player: Player,
+        name: str,
+        *,
+        matches: int,
+        seed: int,
+        replays: int,
+        folder: Path,
+        ours: str,
+        on_match: OnMatch = ignore_match,
     ) -> tuple[Score, list[Path]]:
         """Play our player against one of these; returns the score of ours, and the replays of the first matches."""
         ...
@@ -49,13 +79,14 @@ class Entrants:
     """The entrants and their game."""
 
     game: Game
+    config: GameConfig  # of the game
     names: Sequence[str]
     options: PlayOptions  # of the policies among them
     remote_players: Sequence[RemotePlayers] = ()
 
     def remote(self, name: str) -> RemotePlayers | None:
         """Return the group of players over a server that an entrant belongs to, if any."""
-        return _remote(name, self.remote_players)
+        return remote_of(name, self.remote_players)
 
     def open(self, name: str, slots: int, seed: int) -> Player:
         """Open an entrant as a player in this process, for a pool with `slots` slots."""
@@ -74,15 +105,13 @@ def open_entrants(
         raise UserError(f"{min(repeated)} is given twice; name each player once.")
     imports: ImportPermission = options.allow_imports or frozenset([game] if game else ())
     options = replace(options, allow_imports=imports)
-    policies = [
-        find_policy(name, allow_imports=imports)
-        for name in names
-        if _remote(name, remote_players) is None and is_policy(name)
-    ]
-    game = game or _common_game(policies)
+    local = [name for name in names if remote_of(name, remote_players) is None]
+    policies = [find_policy(name, allow_imports=imports) for name in policies_among(local)]
+    mixtures = [mixture for name in local if (mixture := mixture_of(name))]
+    game = game or _common_game(policies) or next((mixture.game for mixture in mixtures), None)
     _check_options(options, policies)
     if options.ensemble > 1:
-        for name in filter(is_policy, names):
+        for name in filter(is_policy, local):
             last_policies(policy_path(name), options.ensemble, allow_imports=imports)
     if game is None:
         raise UserError("Name the game with --game FAMILY:GAME; none of the players determines it.")
@@ -90,13 +119,14 @@ def open_entrants(
         if saved.game != game:
             saved.check(build_config(GameConfig, {"game": game}).open_game())
     config = common_settings(policies, overrides)
-    opened = build_config(GameConfig, {**config, "game": game}, overrides).open_game()
+    built = build_config(GameConfig, {**config, "game": game}, overrides)
+    opened = built.open_game()
     for name in names:
-        if remote := _remote(name, remote_players):
+        if remote := remote_of(name, remote_players):
             remote.check(opened, name)
         elif not is_policy(name):
-            check_scripted(opened, name)
-    return Entrants(opened, names, options, remote_players)
+            check_player(opened, name, imports)
+    return Entrants(opened, built, names, options, remote_players)
 
 
 def _check_options(options: PlayOptions, policies: Sequence[SavedPolicy]) -> None:
@@ -158,5 +188,6 @@ def _differences(ours: Mapping[str, Any], theirs: Mapping[str, Any], above: str 
             yield f"{above}{name}", one, other
 
 
-def _remote(name: str, remote_players: Sequence[RemotePlayers]) -> RemotePlayers | None:
+def remote_of(name: str, remote_players: Sequence[RemotePlayers]) -> RemotePlayers | None:
+    """Return the group of players over a server that a name belongs to, if any."""
     return next((remote for remote in remote_players if name.startswith(remote.prefix)), None)

@@ -21,6 +21,7 @@ from nemesis.policies.policy import Policy
 from nemesis.population.exploitation import AgainstTarget
 from nemesis.population.exploiters import MEMBERS, Exploiters
 from nemesis.population.members import Member
+from nemesis.population.mixture_opponents import AgainstMixture
 from nemesis.population.opponent_pool import FIRST_RATING, OpponentPool
 from nemesis.storage.policies import SavedPolicy, find_policy
 from nemesis.storage.policy_files import save_policy
@@ -34,6 +35,8 @@ def open_league(config: RunConfig, game: Game, folder: Path, imports: ImportPerm
     """Return the matchmaker that the config selects."""
     if config.opponents.target:
         return AgainstTarget(config, config.opponents.target, game, folder, imports)
+    if config.opponents.mixture:
+        return AgainstMixture(config.opponents.mixture, game, folder, imports)
     # In a curriculum, members outlive a stage of self-play.
     if config.opponents.only_self and not config.exploiter.interval and not config.curriculum.stages:
         return SelfPlay()

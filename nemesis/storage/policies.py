@@ -21,6 +21,7 @@ from nemesis.policies.config import PolicyConfig
 from nemesis.policies.play_style import DEFAULT_STYLE, PlayStyle
 from nemesis.storage.checkpoints import Checkpoint, CheckpointError, checkpoint_paths, load_checkpoint, newest_valid
 from nemesis.storage.policy_files import SUFFIX, read_header, read_weights
+from nemesis.storage.populations import is_member, member_player
 from nemesis.storage.run_directory import RunDirectory
 
 if TYPE_CHECKING:
@@ -190,7 +191,9 @@ def find_checkpoint(path: Path) -> Checkpoint:
 
 
 def policy_path(name: str) -> Path:
-    """Return where a policy is: a path, or shipped:NAME for one that comes with Nemesis."""
+    """Return where a policy is: a path, shipped:NAME for one that comes with Nemesis, DIR#NAME for a member."""
+    if is_member(name):
+        return Path(member_player(name))
     if not name.startswith(SHIPPED):
         return Path(name)
     path = _SHIPPED_FOLDER / f"{name.removeprefix(SHIPPED)}{SUFFIX}"

@@ -53,6 +53,7 @@ def _imported_learner(value: Any) -> Any:
 
 
 Share = Annotated[float, Field(ge=0, le=1)]
+PositiveShare = Annotated[float, Field(gt=0, le=1)]
 
 
 class SharesConfig(Settings):
@@ -112,6 +113,9 @@ class OpponentsConfig(Settings):
     target: str | None = Field(
         None, description="target policy: a policy file, checkpoint or run to exploit; it is then the only opponent"
     )
+    mixture: dict[str, PositiveShare] = Field(
+        {}, description="policies and scripted players with their shares of the matches; they are the only opponents"
+    )
     scripted: Names | None = Field(
         None, description="scripted players, by name or as module:attribute; null uses all of the game"
     )
@@ -120,7 +124,7 @@ class OpponentsConfig(Settings):
     def only_self(self) -> bool:
         """Whether the policy plays only against itself."""
         others = self.shares.model_dump(exclude={"self"})
-        return not any(others.values())
+        return not any(others.values()) and not self.target and not self.mixture
 
 
 class ExploiterConfig(Settings):
@@ -186,7 +190,7 @@ class RunConfig(GameConfig):
     def imports(self) -> list[str]:
         """Return the names of code that this config imports."""
         learner = [self.learner.name] if isinstance(self.learner, ImportedLearnerConfig) else []
-        opponents = [*(self.opponents.scripted or ()), *(self.evaluation.opponents or ())]
+        opponents = [*(self.opponents.scripted or ()), *self.opponents.mixture, *(self.evaluation.opponents or ())]
         encoder = [self.policy.encoder] if self.policy.encoder else []
         own = [*super().imports(), *learner, *encoder, *filter(is_import, [*opponents, *self.reward.weights])]
         return own + [name for stage in self.curriculum.stages for name in _staged(self, stage).imports()]
@@ -200,9 +204,10 @@ class RunConfig(GameConfig):
             raise ValueError("exploiter.start=cloned needs opponents.cloned to name a policy")
         if not any(opponents.shares.model_dump().values()):
             raise ValueError("opponents.shares are all 0, so there is no opponent; set at least one")
-        alone = opponents.only_self and not opponents.target
+        if opponents.target and opponents.mixture:
+            raise ValueError("opponents.target is the only opponent, and so is opponents.mixture; leave one out")
         whole_matches = not self.collection.actors and self.collection.segment is None and not self.data.sources
-        both_seats = alone and whole_matches
+        both_seats = opponents.only_self and whole_matches
         if isinstance(self.learner, RNaDConfig) and self.learner.form == "reward" and not both_seats:
             raise ValueError(
                 "learner.form=reward computes rewards from the actions of both seats, so it needs self-play only, "
@@ -213,7 +218,7 @@ class RunConfig(GameConfig):
     @model_validator(mode="after")
     def _data_fit(self) -> "RunConfig":
         if self.data.sources:
-            if not self.opponents.only_self or self.opponents.target or self.exploiter.interval:
+            if not self.opponents.only_self or self.exploiter.interval:
                 raise ValueError("with data.sources no matches are played, so opponents and exploiters cannot be used")
             if self.collection.actors:
                 raise ValueError("with data.sources no matches are played, so set collection.actors=0")
@@ -257,6 +262,7 @@ _STAGED = (*GameConfig.model_fields, "collection", "learner", "reward", "opponen
 _NOT_STAGED = (
     "opponents.cloned",
     "opponents.target",
+    "opponents.mixture",
     *(f"learner.{name}" for name in ("algorithm", "momentum", "weight_decay", "opponent_model_weight")),
 )
 

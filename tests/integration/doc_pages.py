@@ -50,6 +50,9 @@ _SHORT_SETTINGS = {
     "train": _SHORT_RUN | _SMALL_BATCHES,
     "exploit": _SHORT_RUN | {"exploiter.matches": "10"},
 }
+_SHORT_PSRO = {"iterations": "1", "updates": "1", "matches": "2"} | {
+    f"training.{key}": value for key, value in (_SMALL_BATCHES | {"tracking.tensorboard": "false"}).items()
+}
 _SHORT_OPTIONS = {"evaluate": {"--matches": "2"}, "collect": {"--matches": "4"}}
 _FEW_GROUPS = {"data.validation": "0.5"}  # for runs on the few replays of the reader
 
@@ -197,6 +200,9 @@ def shortened(arguments: Sequence[str]) -> list[str]:
         options = {}  # small games are measured exactly
     elif any("openspiel:" in game for game in games):
         settings.pop("evaluation.matches", None)  # for the same reason
+    if command == "psro" and rest[0] in preset_names():
+        battles = _SHORT_BATTLES if "pokemon:" in _game_of(rest[0]) else {}
+        settings |= _SHORT_PSRO | {f"training.{key}": value for key, value in battles.items()}
     if command == "resume":
         settings["updates"] = str(_config(rest[0])["updates"] + 1)
         if "--checkpoint" in rest:

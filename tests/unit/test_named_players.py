@@ -9,6 +9,7 @@ from duel import Duel, register
 from nemesis.core.errors import UserError
 from nemesis.environments.opponents import opponent_for
 from nemesis.evaluation.entrants import Entrants
+from nemesis.games.config import GameConfig
 from nemesis.play.named_players import check_player
 from nemesis.play.play_options import PlayOptions
 from nemesis.play.players import Player, RandomPlayer, ScriptedPlayer
@@ -22,7 +23,10 @@ torch.set_num_threads(1)
 
 def opened(game: Duel, name: str) -> list[Player]:
     """Return the player of that name as a tournament and as an environment opens it."""
-    return [Entrants(game, [name], PlayOptions()).open(name, 2, 0), opponent_for(game, name, 2)(0)]
+    return [
+        Entrants(game, GameConfig(game=game.spec.name), [name], PlayOptions()).open(name, 2, 0),
+        opponent_for(game, name, 2)(0),
+    ]
 
 
 def test_scripted_players_and_functions_are_opened_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

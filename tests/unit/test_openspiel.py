@@ -14,7 +14,7 @@ from nemesis.core.errors import UserError
 from nemesis.core.game import Arrays, Decisions, EndReason, ExactGame, IntArray, MatchPool, Results, StepPolicy
 from nemesis.core.masks import PackedMask, packed_size, unpack_mask
 from nemesis.core.random import generator_state, restore_generator
-from nemesis.games.openspiel.game import OpenSpielGame, open_game
+from nemesis.games.openspiel.game import OpenSpielGame, TabulatedGame, open_game
 from nemesis.games.openspiel.stepping_pool import SteppingPool
 from nemesis.games.openspiel.tree import count_nodes
 from nemesis.play.policy_players import as_step_policy
@@ -466,3 +466,26 @@ def test_the_shape_of_a_game_is_known_without_its_tree(monkeypatch: pytest.Monke
     vector, context = game.encoder(8)(torch.zeros(1, game.spec.view_size))
     assert vector.shape == (1, 8)
     assert game.action_head(8)(vector, context).shape == (1, game.spec.actions)
+
+
+@pytest.mark.parametrize("name", [KUHN, LEDUC_BY_RANK, GOOFSPIEL])
+def test_a_mixture_of_tables_is_one_table(name: str):
+    """What it earns is the mean over its members, and its best responses gain what NashConv says."""
+    game = opened(name)
+    assert isinstance(game, TabulatedGame)
+    tables = game.tables()
+    uniform = tables.uniform()
+    response = tables.best_response(uniform)
+    members = [uniform, response, tables.best_response(response)]
+    sides = (np.array([0.2, 0.5, 0.3]), np.array([0.6, 0.0, 0.4]))
+    mixture = tables.mixture(members, sides)
+    np.testing.assert_allclose(mixture.table.sum(axis=1), 1)
+    for opponent in members:
+        ((earned,),) = tables.payoff([mixture], [opponent])
+        assert earned == pytest.approx(sides[0] @ tables.payoff(members, [opponent])[:, 0])
+        ((lost,),) = tables.payoff([opponent], [mixture])
+        assert lost == pytest.approx(tables.payoff([opponent], members)[0] @ sides[1])
+    best = tables.best_response(mixture)
+    gains = tables.payoff([best], [mixture]) - tables.payoff([mixture], [best])
+    assert gains.item() == pytest.approx(tables.nash_conv(mixture))
+    assert tables.nash_conv(tables.of(uniform_policy())) == pytest.approx(tables.nash_conv(uniform), abs=1e-6)

@@ -10,6 +10,7 @@ import numpy as np
 from nemesis.core.errors import UserError
 from nemesis.core.game import Game, is_counted
 from nemesis.deploy.pokemon.poke_env_opponent import PREFIX, check_installed
+from nemesis.evaluation.entrants import OnMatch, RemoteMatch, ignore_match
 
 if TYPE_CHECKING:
     from nemesis.deploy.pokemon.showdown_client import FinishedBattle
@@ -36,7 +37,17 @@ class PokeEnvPlayers:
             raise UserError(f"{name} plays Pokémon battles, not {game.spec.name}.")
 
     def play(
-        self, game: Game, player: "Player", name: str, *, matches: int, seed: int, replays: int, folder: Path, ours: str
+        self,
+        game: Game,
+        player: "Player",
+        name: str,
+        *,
+        matches: int,
+        seed: int,
+        replays: int,
+        folder: Path,
+        ours: str,
+        on_match: OnMatch = ignore_match,
     ) -> "tuple[Score, list[Path]]":
         from nemesis.deploy.pokemon.server_matches import MatchSeries, play_on_server
         from nemesis.games.pokemon.game import PokemonGame
@@ -51,8 +62,17 @@ class PokeEnvPlayers:
                 log = [line for line in played.log if line.startswith("|")]
                 saved.append(write_replay(game.format, log, played.scheduled.match, folder, (first, second)))
 
+        def hand_over(played: "FinishedBattle") -> None:
+            side = 0 if played.scheduled.challenges else 1
+            on_match(
+                RemoteMatch(
+                    played.scheduled.match, side, played.earned, played.end_reason, played.decisions, played.turns
+                )
+            )
+            save(played)
+
         series = MatchSeries(name.removeprefix(PREFIX), matches, seed)
-        return play_on_server(game, player, series, save), saved
+        return play_on_server(game, player, series, hand_over), saved
 
 
 REMOTE_PLAYERS = PokeEnvPlayers()

@@ -4,7 +4,7 @@ Matches are played in pairs: in the second battle of a pair, the players swap te
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -18,6 +18,7 @@ from nemesis.deploy.pokemon.showdown_client import (
     FinishedBattle,
     Limits,
     NoBattleError,
+    OnFinished,
     ScheduledBattle,
     ShowdownClient,
 )
@@ -43,19 +44,14 @@ class MatchSeries:
     slots: int = SLOTS
 
 
-def play_on_server(
-    game: PokemonGame, player: Player, series: MatchSeries, watch: Callable[[FinishedBattle], None] | None = None
-) -> Score:
+def play_on_server(game: PokemonGame, player: Player, series: MatchSeries, watch: OnFinished | None = None) -> Score:
     """Play a series on a new local server, and return the player's score.
 
-    The player must have at least as many slots as the series. `watch` is called with every finished battle.
+    The player must have at least as many slots as the series. `watch` is called with every battle as it ends.
     """
     report("Starting a Showdown server")
     with showdown_server(simulators=1) as websocket, closing(game.observer()) as observer:
-        played = asyncio.run(_play_series(game, BattleDecider(observer, player), series, websocket))
-    for one in played:
-        if watch is not None:
-            watch(one)
+        played = asyncio.run(_play_series(game, BattleDecider(observer, player), series, websocket, watch))
     return score(
         np.array([one.earned for one in played], dtype=np.float32),
         np.array([one.end_reason for one in played], dtype=np.int64),
@@ -65,7 +61,7 @@ def play_on_server(
 
 
 async def _play_series(
-    game: PokemonGame, decider: BattleDecider, series: MatchSeries, websocket: str
+    game: PokemonGame, decider: BattleDecider, series: MatchSeries, websocket: str, watch: OnFinished | None
 ) -> list[FinishedBattle]:
     scheduled, opponent_teams = _schedule(game, series)
     # poke-env supports open team sheets only in formats with vgc in their name.
@@ -86,6 +82,7 @@ async def _play_series(
         ) as opponent:
             limits = Limits(turns=game.turn_limit)
             client = ShowdownClient(connection, decider, game.format.id, opponent_name, sheets=sheets, limits=limits)
+            client.on_finished = watch
             playing = asyncio.create_task(client.play(scheduled, opponent.invite, series.slots))
             failing = asyncio.create_task(opponent.ended())
             try:

@@ -56,6 +56,9 @@ class FinishedBattle:
 Invite: TypeAlias = Callable[[ScheduledBattle], Awaitable[None]]
 """Asks the opponent for the next battle: to accept a challenge, or to challenge us."""
 
+OnFinished: TypeAlias = Callable[[FinishedBattle], None]
+"""Gets every battle as it ends."""
+
 
 @dataclass(slots=True)
 class _Battle:
@@ -103,6 +106,7 @@ class ShowdownClient:
         self._opening: _Opening | None = None
         self._scheduled = 0
         self._ended: list[FinishedBattle] = []
+        self.on_finished: OnFinished | None = None
         self._closed: list[tuple[str, int]] = []  # rooms and slots of battles whose state is not cleared yet
         self._challenged = asyncio.Event()
         self._due = asyncio.Event()
@@ -256,6 +260,8 @@ class ShowdownClient:
         self._ended.append(
             FinishedBattle(battle.scheduled, room.earned, room.end_reason, room.decisions, room.turn, room.log)
         )
+        if self.on_finished is not None:
+            self.on_finished(self._ended[-1])
         report(f"Playing against {self._opponent} on a server", len(self._ended), self._scheduled)
         self._closed.append((room.name, battle.slot))
         self._due.set()

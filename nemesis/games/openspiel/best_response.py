@@ -52,6 +52,15 @@ class BestResponses:
 
     def value(self, side: int, probabilities: Floats) -> float:
         """Return what a best response of a side earns against a policy (information, action) of the other one."""
+        value, _, _ = self.respond(side, probabilities)
+        return value
+
+    def respond(self, side: int, probabilities: Floats) -> tuple[float, IntArray, BoolArray]:
+        """Return a best response of a side against a policy (information, action) of the other one.
+
+        It is given by its value, its actions (information,), and which information states (information,) of the side
+        the other one and chance can lead to; elsewhere its action does not matter.
+        """
         tree = self._tree
         reach = self._reach(side, probabilities)
         worth = np.zeros(len(reach))  # (node,) reach · value
@@ -64,12 +73,27 @@ class BestResponses:
             worth[self._parent[best]] = worth[self._child[best]]
             for edges in stage.others:
                 np.add.at(worth, self._parent[edges], worth[self._child[edges]])
-        return float(worth[tree.root])
+        reached = np.zeros(len(tree.key), dtype=np.bool_)
+        own = tree.seat == side
+        reached[tree.information[own & (reach[: tree.decisions] > 0)]] = True
+        return float(worth[tree.root]), gain.argmax(axis=1), reached
+
+    def own_reach(self, side: int, probabilities: Floats) -> Floats:
+        """Return the probability (node,) of a side's own actions on the way to each node."""
+        own = np.where(self._is_own(side), probabilities[self._information, self._action], 1.0)
+        return self._along(np.concatenate([own, np.ones(len(self._tree.chance_probability))]))
+
+    def chance_reach(self) -> Floats:
+        """Return the probability (node,) of the chance outcomes on the way to each node."""
+        return self._along(np.concatenate([np.ones(self._decision_edges), self._tree.chance_probability]))
 
     def _reach(self, side: int, probabilities: Floats) -> Floats:
         """Return the probability (node,) of each node under chance and the other side."""
         others = np.where(self._is_own(side), 1.0, probabilities[self._information, self._action])
-        weight = np.concatenate([others, self._tree.chance_probability])  # (edge,)
+        return self._along(np.concatenate([others, self._tree.chance_probability]))
+
+    def _along(self, weight: Floats) -> Floats:
+        """Return the product of the weights (edge,) on the way to each node: (node,)."""
         reach = np.zeros(self._nodes)
         reach[self._tree.root] = 1.0
         for edges in self._levels:

@@ -18,8 +18,10 @@ import pyspiel
 from nemesis.core.errors import UserError
 from nemesis.core.game import SIDES, FloatArray, GameSpec, MatchPool, Scripted, StepPolicy
 from nemesis.core.progress import report
+from nemesis.core.tables import Table
 from nemesis.games.openspiel.best_response import BestResponses
 from nemesis.games.openspiel.stepping_pool import SteppingPool
+from nemesis.games.openspiel.tables import TreeTables
 from nemesis.games.openspiel.tabulated_pool import TabulatedPool
 from nemesis.games.openspiel.tree import GameTree, count_nodes, tabulate
 
@@ -116,8 +118,17 @@ class TabulatedGame(OpenSpielGame):
 
     def nash_conv(self, policy: StepPolicy) -> float:
         """Return NashConv: the sum over seats of what an exact best response gains."""
+        return self._best_responses.nash_conv(self._table(policy))
+
+    def tables(self) -> TreeTables:
+        """Return what can be computed of policies as tables."""
+        return TreeTables(self._tree, self._best_responses, self._table)
+
+    def _table(self, policy: StepPolicy) -> Table:
+        """Return the probabilities of a policy in every information state, none of an illegal action."""
         probabilities = self._probabilities(policy) * self._tree.mask.astype(np.float64)
-        return self._best_responses.nash_conv(probabilities / probabilities.sum(axis=1, keepdims=True))
+        table: Table = probabilities / probabilities.sum(axis=1, keepdims=True)
+        return table
 
     def _probabilities(self, policy: StepPolicy) -> FloatArray:
         """Run the policy, memory included, through every information state: (information, action)."""

@@ -1,0 +1,1 @@
+"""Payoffs: who beats whom, how surely, and which matches to play to know it better."""

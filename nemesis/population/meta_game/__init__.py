@@ -1,0 +1,1 @@
+"""Meta-games: who beats whom as a matrix game, and mixtures of its members."""

@@ -1,0 +1,1 @@
+"""PSRO: a population that grows by best responses to its own mixture."""
