@@ -27,7 +27,7 @@ def test_all_figures_of_a_format_are_measured():
     assert figures["nemesis_voided"] == 0
     assert sum(figures["costs"].values()) == pytest.approx(1)
     assert all(share > 0 for share in figures["costs"].values())
-    assert 50 < figures["host_memory_mb"] < 1000
+    assert 50 < figures["host_memory_mb"] < 3000  # of the process of the tests: native battles are in it
 
 
 def test_random_actions_are_legal_and_uniform():

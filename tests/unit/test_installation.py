@@ -33,8 +33,9 @@ def test_an_editable_install_is_found_from_the_folder_above_a_clone(tmp_path: Pa
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
     """What `make train` needs of a clone before it has installed anything."""
-    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+    for name in ("Makefile", "pyproject.toml", "setup.py", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / "packaging", tmp_path / "packaging")
     return tmp_path
 
 
