@@ -47,7 +47,7 @@ COMMANDS: Sequence[Entry] = (
     ),
     Command(
         "psro",
-        "Grow a population by best responses to its own mixture.",
+        "Grow a population by best responses (PSRO).",
         "nemesis.cli.psro:psro",
         "PRESET [KEY=VALUE ...] [OPTIONS]",
     ),
@@ -68,7 +68,7 @@ COMMANDS: Sequence[Entry] = (
     ),
     CommandGroup(
         "population",
-        "Keep players with the matches among them: who beats whom, and how surely.",
+        "Keep players and the matches among them.",
         [
             Command(
                 "create",

@@ -20,7 +20,7 @@ def psro(
     allow_imports: Flag = False,
     log_level: LogLevel = None,
 ) -> None:
-    """Grow a population by best responses to its own mixture (PSRO).
+    """Grow a population by best responses (PSRO).
 
     Args:
         preset: name of a preset, or a YAML file; or the folder of a PSRO, to continue it

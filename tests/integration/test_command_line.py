@@ -50,7 +50,7 @@ def complaint(capfd: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_help_is_short_and_names_every_command():
     result = nemesis("--help")
     assert result.returncode == 0
-    assert len(result.stdout.splitlines()) <= 22
+    assert len(result.stdout.splitlines()) <= 24  # of a terminal
     for command in ("train", "resume", "evaluate", "config", "doctor", "--version", "--install-completion"):
         assert command in result.stdout
 
