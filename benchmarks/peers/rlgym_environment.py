@@ -5,6 +5,7 @@ endings of our pool. RLGym ships two reward functions. The others here are writt
 they pay for less than half of what our dense rewards do.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any, TypeAlias
@@ -91,16 +92,16 @@ def make_environment(size: int) -> Environment:
     )
 
 
-class _CarReward:
+class _CarReward(ABC):
     """A reward function that looks at one car after the other."""
 
-    def reset(self, agents: Sequence[str], state: Any, shared_info: dict[str, Any]) -> None: ...
+    def reset(self, agents: Sequence[str], state: Any, shared_info: dict[str, Any]) -> None: ...  # noqa: B027 (RLGym calls it, and there is nothing to reset)
 
     def get_rewards(self, agents: Sequence[str], state: Any, *_: Any) -> dict[str, float]:
         return {agent: self.reward(state.cars[agent], state) for agent in agents}
 
-    def reward(self, car: Any, state: Any) -> float:
-        raise NotImplementedError
+    @abstractmethod
+    def reward(self, car: Any, state: Any) -> float: ...
 
 
 class SpeedTowardBallReward(_CarReward):

@@ -69,7 +69,7 @@ class AgainstMixture:
         return figures
 
     def conclude(self, *_: object) -> None:
-        """Measure nothing: whoever solves the meta-game plays the new member's matches."""
+        """Measure nothing: PSRO plays the new member's matches."""
 
     def state(self) -> dict[str, Any]:
         return {}

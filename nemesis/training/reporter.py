@@ -120,7 +120,7 @@ class Reporter:
             return 0.0
         evaluations = _times_left(update, config.evaluation.interval, config.updates)
         seconds = (config.updates - update) * per_update + evaluations * self._evaluation_seconds
-        # The checkpoint of an update is saved after its report. Each one also starts the minutes anew.
+        # The checkpoint of an update is saved after its report. Each one also resets the minutes.
         by_updates = _times_left(update - 1, config.checkpoints.interval, config.updates)
         minutes = config.checkpoints.minutes
         by_time = 0 if minutes is None else math.floor(seconds / (60 * minutes))

@@ -16,7 +16,7 @@ from nemesis.games.rocket_league.state import Start
 
 CHAOS_TICKS = 100_000
 HELD_FOR = 8  # decisions, on average
-ANOTHER_START = 225  # decisions, after which all matches begin anew
+ANOTHER_START = 225  # decisions, after which all matches start again
 SHOTS = {
     "drop": [0, 0, 1000, 0, 0, -1],  # a ball at rest waits, as at a kick-off
     "side_wall": [2500, 300, 900, 1800, 100, 300],

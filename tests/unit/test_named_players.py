@@ -1,4 +1,4 @@
-"""Names of players mean the same in tournaments, in environments and for whoever watches a run."""
+"""Names of players mean the same in tournaments, in environments and for `nemesis watch`."""
 
 from pathlib import Path
 

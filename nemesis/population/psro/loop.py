@@ -112,7 +112,7 @@ def _iterate(parts: _Parts, say: Say) -> Results:
 
 
 def _keep_last_unanswered(parts: _Parts) -> None:
-    """Solve again if the population has grown or was measured anew since the last mixture that has no response."""
+    """Solve again if the population has grown or was measured again since the last mixture that has no response."""
     last, members = parts.state.iterations[-1], len(parts.state.members)
     if len(last.row) < members:
         parts.state.iterations[-1] = Iteration.of(SOLVERS[parts.config.solver](parts.meta.payoff))

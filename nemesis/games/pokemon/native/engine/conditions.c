@@ -103,7 +103,7 @@ static int start_volatile(Battle *b, int seat, int condition, int move) {
   return 1;
 }
 
-// `move` is what causes it, MOVE_NONE for the fatigue of Thrash. Returns whether it started or started anew.
+// `move` is what causes it, MOVE_NONE for the fatigue of Thrash. Returns whether it started or was restarted.
 int add_volatile(Battle *b, int seat, int condition, int source, int move) {
   Active *active = active_of(b, seat);
   if (!hp_of(b, seat)) return 0;
